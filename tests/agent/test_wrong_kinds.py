@@ -57,6 +57,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "context": [(None, "context must be text, got None")],
     "layers": [(["x"], "layers[0] must be ContextLayer, got 'x'"), ("x", "layers must be a list of ContextLayer")],
     "workspace": [(42, "workspace must be a path or None, got 42")],
+    "resources": [(42, "resources must be ToolResources, got 42")],
     "bus": [("bus", "bus must be an EventBus or None, got 'bus'")],
     "policy": [("ask", "policy must be a permission policy, such as PermissionPolicy(…), or None, got 'ask'")],
     "gate": [(42, "gate must be an ApprovalGate or None, got 42"), (print, "gate must be an ApprovalGate")],
