@@ -126,7 +126,6 @@ class MoreOptions(StepOptions, total=False):
     guard: ContextGuard | None
     summary_provider: Callable[[], ModelProvider] | None
     fallback_provider: Callable[[], ModelProvider] | None
-    only_tools: Callable[[str], bool] | None
     repetition: RepetitionLimits | None
     thinking_tokens: int | None
     cache: bool
