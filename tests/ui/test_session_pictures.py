@@ -11,7 +11,7 @@ from tests.ui.still import drawn, pressing, still_app
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 
 SAYS: dict[str, tuple[str, ...]] = {
-    "calls": ("FAILED tests/test_price.py::test_round", "+1 −1", "12 passed", "done · 14.2 s · 3 steps · 6 calls"),
+    "calls": ("FAILED tests/test_price.py::test_round", "12 passed", "done · 14.2 s · 3 steps · 6 calls"),
     "denials": ("you denied it: keep dist", "denied: bash(git push --force:*)", "you changed it; the model asked for"),
     "errors": ("not found", "exit 2 · make: *** No rule", "timed out", "The key was refused (401)"),
     "flood": ("CC src/module_1999.c", "62 % of 800 MB", "2 tools 31 s"),
