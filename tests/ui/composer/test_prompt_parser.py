@@ -117,7 +117,7 @@ def test_commands_of_files_are_found_by_any_part_of_their_name() -> None:
 
 def test_own_commands_come_first_from_the_second_letter_on_unless_a_built_in_one_is_named() -> None:
     own = tuple(map(PromptCommand, ("fix", "files-of", "other:files")))
-    assert [entry.slash for entry in suggestions("/fi", own)] == ["fix", "files-of", "files", "other:files"]
+    assert [entry.slash for entry in suggestions("/fi", own)] == ["fix", "files-of", "files", "findings", "other:files"]
     assert [entry.slash for entry in suggestions("/files", own)] == ["files", "files-of", "other:files"]
 
 
