@@ -82,8 +82,9 @@ class App(Terminal):
         return found[0]
 
     def wait_for_call(self, sign: str, number: int, tool: str) -> None:
-        """Wait until the conversation or the column shows a call with this sign."""
-        self.wait_for_row(rf"{sign} (#{number} {tool}\b|{tool}\b.* #{number}\b)")
+        """Wait until the conversation or the column shows a call with this sign; a done one may have no number."""
+        done = rf"|{tool}\b(?!.* #\d)" if sign == "✔" else ""
+        self.wait_for_row(rf"{sign} (#{number} {tool}\b|{tool}\b.* #{number}\b{done})")
 
     def wait_for_question(self, tool: str) -> str:
         """Wait until the screen shows a question about this tool and accepts answers.

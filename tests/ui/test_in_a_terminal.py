@@ -188,7 +188,7 @@ def test_a_window_may_be_resized_to_almost_nothing_and_back(terminal: Terminal) 
     terminal.wait_for("ctrl+t open")
 
     terminal.resize(120, 40)
-    terminal.wait_for(" TIME")
+    terminal.wait_for("│ tools ")
 
 
 def test_a_window_that_was_tiny_for_a_moment_is_drawn_whole(terminal: Terminal) -> None:
