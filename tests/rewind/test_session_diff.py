@@ -177,7 +177,7 @@ async def test_the_work_tree_has_every_kind_of_change(shop: Kept, tmp_path: Path
     assert not mark.exists()
 
 
-async def test_a_changed_file_that_nobody_may_read_hides_no_other(shop: Kept) -> None:
+async def test_a_changed_file_that_git_may_not_read_hides_no_other(shop: Kept) -> None:
     for name in ("cart.py", "price.py"):
         (shop.root / name).write_text("changed\n")
     (shop.root / "cart.py").chmod(0)
