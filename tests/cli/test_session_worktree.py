@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import options_for
-from tui_agent.cli.session_worktree import use_worktree
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.cli.session_worktree import run_in_worktree, use_worktree
+from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 pytestmark = pytest.mark.slow
@@ -136,6 +136,20 @@ def test_commits_stay_when_the_session_has_left_the_branch(
 
     assert git(repository, "show", "tui-agent/try:src/cart.py") == "two"
     assert "not on its branch tui-agent/try any more. It is kept" in capsys.readouterr().err
+
+
+def test_a_session_that_cannot_start_leaves_only_a_worktree_with_changes(repository: Path) -> None:
+    def fail(inside: LaunchOptions) -> int:
+        raise SessionError(f"{inside.cwd} has no session to continue")
+
+    with pytest.raises(SessionError):
+        run_in_worktree(options_for(repository), "try", fail)
+    assert not repository.with_name("shop.worktrees").exists()
+    options = worktree_of(repository)
+    (options.cwd / "cart.py").write_text("two\n")
+    with pytest.raises(SessionError):
+        run_in_worktree(options_for(repository), "try", fail)
+    assert (options.cwd / "cart.py").read_text() == "two\n"
 
 
 def test_a_repository_without_commits_stays_as_it_is(tmp_path: Path) -> None:

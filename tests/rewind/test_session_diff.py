@@ -2,11 +2,14 @@
 
 import os
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.rewind.sessions import GIT, Kept
+from tests.support.file_modes import enforce_file_modes
+from tui_agent.git.git_bubblewrap import find_bubblewrap
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import SessionRewound
 from tui_agent.protocol.facts.diff_facts import ChangedFile, DiffView
@@ -14,6 +17,7 @@ from tui_agent.protocol.messages import TextBlock, UserMessage
 from tui_agent.providers.scripted_provider import call
 from tui_agent.session.journal_reader import read_journal
 from tui_agent.workbench.session_diff import NOT_SAVED, SessionDiff
+from tui_agent.workbench.work_tree import WorkTree
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -171,6 +175,18 @@ async def test_the_work_tree_has_every_kind_of_change(shop: Kept, tmp_path: Path
     assert os.readlink(root / "link") == "cart.py"
     assert (root / "tool.sh").stat().st_mode & 0o777 == 0o644
     assert not mark.exists()
+
+
+async def test_a_changed_file_that_git_may_not_read_hides_no_other(shop: Kept) -> None:
+    for name in ("cart.py", "price.py"):
+        (shop.root / name).write_text("changed\n")
+    (shop.root / "cart.py").chmod(0)
+    # Walls do not let git read it either, and cannot be put up where the modes are enforced.
+    with nullcontext() if find_bubblewrap(str(shop.root)) else enforce_file_modes():
+        listed = WorkTree(shop.root.resolve(), True).files()
+    assert [(file.shown, file.counts) for file in listed.files] == [("cart.py", None), ("price.py", None)]
+    shown = await diff_of(shop).difference(listed.files[1])
+    assert [line.text for line in shown.diff.hunks[0].lines if line.kind == "added"] == ["changed"]
 
 
 async def test_without_git_without_a_commit_and_without_a_saved_session(shop: Kept, tmp_path: Path) -> None:

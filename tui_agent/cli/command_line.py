@@ -199,14 +199,18 @@ def launch(**values: Any) -> int:
         from .screen_parts import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], options)
-    if values["worktree"] is not None:
-        from .session_worktree import use_worktree
-
-        options = use_worktree(options, values["worktree"])
     if values["replay"] is not None:
         from .interactive import run_replay
 
         return run_replay(values["replay"], options)
+    if values["worktree"] is not None:
+        from .session_worktree import run_in_worktree
+
+        return run_in_worktree(options, values["worktree"], _run)
+    return _run(options)
+
+
+def _run(options: LaunchOptions) -> int:
     if options.print_mode or options.plain:
         from .print_mode import run_plain_mode, run_print_mode
 

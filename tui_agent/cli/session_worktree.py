@@ -13,7 +13,7 @@ from tui_agent.fleet.worktree_git import git, source_places, users_identity
 from tui_agent.git.read_only_git import repository_data
 from tui_agent.git.repository_layout import repository_roots
 from tui_agent.protocol.amounts import count_text
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 from .print_mode import has_terminal, read_line
@@ -107,23 +107,45 @@ class SessionWorktree:
         return (await self.git(*arguments, at=self.repository)).encode("utf-8", "surrogateescape")
 
 
+def run_in_worktree(options: LaunchOptions, name: str, run: Callable[[LaunchOptions], int]) -> int:
+    """Run in a worktree and return the exit code; if nothing could start, only what has changes stays of it.
+
+    Raises:
+        ConfigurationError: the worktree cannot be made, or the configuration is wrong.
+        SessionError: the session cannot be opened.
+    """
+    tree = _tree_for(options, name)
+    try:
+        return run(_options_in(tree, options))
+    except (ConfigurationError, SessionError):
+        asyncio.run(finish(tree, None))
+        raise
+
+
 def use_worktree(options: LaunchOptions, name: str) -> LaunchOptions:
     """Return the options for a session in a worktree, which is made unless there is one of this name.
 
     Raises:
         ConfigurationError: the directory is in no repository, or the worktree cannot be made.
     """
+    return _options_in(_tree_for(options, name), options)
+
+
+def _tree_for(options: LaunchOptions, name: str) -> SessionWorktree:
     roots = repository_roots(str(options.cwd))
     if not roots:
         raise ConfigurationError(f"--worktree: {options.cwd} is in no git repository; nothing was started")
-    repository, name = Path(roots[0]), name or time.strftime("%m%d-%H%M%S")
+    name = name or time.strftime("%m%d-%H%M%S")
     if _NAME.match(name) is None:
         raise ConfigurationError(f"--worktree: a branch cannot be named {name!r}; use letters, digits, ., - and _")
     try:
-        tree = asyncio.run(_made(repository, name))
+        return asyncio.run(_made(Path(roots[0]), name))
     except (UnitFailureError, OSError, ValueError) as error:
         raise ConfigurationError(f"--worktree: no worktree was made: {error}") from error
-    inner = tree.folder / options.cwd.relative_to(repository)
+
+
+def _options_in(tree: SessionWorktree, options: LaunchOptions) -> LaunchOptions:
+    inner = tree.folder / options.cwd.relative_to(tree.repository)
     cwd = inner if inner.is_dir() else tree.folder
     watched = not options.print_mode
 

@@ -25,7 +25,9 @@ NO_ANSWER = "git gave no answer: it may not run here, or took too long."
 
 _LIST_SECONDS = 20.0
 _SECONDS = 5.0
-_DIFF = ("diff", "--raw", "--numstat", "-z", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--find-renames")
+_DIFF = ("diff", "--raw", "-z", "--no-abbrev", "--no-ext-diff", "--no-textconv")
+_CONTENTS = ("--numstat", "--find-renames")
+"""Options that make git read all changed files; one that it may not read ends it."""
 _BELOW = ("--relative", "--ignore-submodules=dirty", "--", ".")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _KINDS: dict[str, FileChange] = {"A": "added", "D": "deleted", "R": "renamed"}
@@ -50,7 +52,10 @@ class WorkTree:
         if self._git(("rev-parse", "--verify", "--quiet", "HEAD^{tree}")) is None:
             # Before the first commit everything is new, compared with the tree of no files.
             base = (self._git(("hash-object", "-t", "tree", "--stdin")) or b"").strip()
-        changed = self._git((*_DIFF, os.fsdecode(base), *_BELOW), _LIST_SECONDS)
+        against = (os.fsdecode(base), *_BELOW)
+        changed = self._git((*_DIFF, *_CONTENTS, *against), _LIST_SECONDS)
+        if changed is None:
+            changed = self._git((*_DIFF, "--no-renames", *against), _LIST_SECONDS)
         untracked = self._git((*_UNTRACKED, "--", "."), _LIST_SECONDS)
         if changed is None or untracked is None:
             return ChangedFileList("tree", (), NO_ANSWER)

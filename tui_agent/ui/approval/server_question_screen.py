@@ -48,7 +48,7 @@ _SHOWN = (
 _OF_AGENT = ("choose_answer", "mark_choice", "previous_choice", "not_now")
 """Answers in the row of keys of a question of the agent."""
 UNSEEN = "This choice was not on the screen; enter again takes it."
-"""Reason why enter took no choice."""
+"""Reason for an enter that took no choice."""
 _OPENED = "The page is open in your browser."
 _WAITING = "Waiting for the sign-in in your browser. If it cannot return here, paste the address it ends at."
 
