@@ -230,3 +230,10 @@ def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
 
     assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
     assert counts(ledger).plain == "1 queued · 1 denied"
+
+
+def test_a_run_without_calls_of_its_own_shows_the_number_of_all() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "make")
+    story.end().run("again", "r2").step(0)
+    assert counts(fold(story)).plain == "1 call"

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
@@ -154,10 +155,11 @@ def counts(ledger: CallLedger, room: int = 1_000) -> Content:
     numbers = {kind: len(found) if kind in open_kinds else ledger.of_run[kind] for kind, found in ledger.places.items()}
     quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])
     asking = numbers["needs_you"]
-    # The outcome of calls before the first one here is not known.
-    done = f"{ledger.total} calls" if ledger.before else f"{numbers['done']} done"
+    # The outcome of calls before the first one here is not known, and a continued run ends calls of the one before.
+    is_known = not ledger.before and (any(numbers.values()) or not ledger.calls)
+    done = f"{numbers['done']} done" if is_known else count_text(ledger.total, "call")
     parts = [
-        (done, "$text-muted", quiet and (numbers["done"] or not ledger.calls), 2),
+        (done, "$text-muted", quiet and (numbers["done"] or not any(numbers.values())), 2),
         (f"{numbers['running']} running", "$primary", numbers["running"], 1),
         (f"{numbers['waiting']} queued", "$text-muted", numbers["waiting"], 3),
         (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),
