@@ -36,7 +36,8 @@ def test_the_pictures_are_what_the_recordings_show() -> None:
         assert text.split()[0] in "".join(words_of(committed))
         names.append(name)
 
-    assert sorted(names) == sorted(path.stem for path in (DOCS / "images").glob("*.svg"))
+    # One more moves, and its looks are taken by time.
+    assert sorted([*names, "tour-moves"]) == sorted(path.stem for path in (DOCS / "images").glob("*.svg"))
 
 
 def words_of(svg: str) -> list[str]:
