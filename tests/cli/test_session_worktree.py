@@ -107,6 +107,20 @@ def test_without_changes_it_is_removed_and_with_the_same_name_it_continues(
     assert (worktree_of(repository).cwd / "cart.py").read_text() == "two\n"
 
 
+def test_what_git_ignores_is_not_lost_without_a_word(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answering(monkeypatch)
+    (repository / ".git" / "info" / "exclude").write_text("*.env\n__pycache__/\n")
+    for made in ("__pycache__/cart.pyc", "local.env"):
+        options = worktree_of(repository)
+        (options.cwd / made).parent.mkdir(exist_ok=True)
+        (options.cwd / made).write_text("x")
+        end(options)
+        assert (options.cwd / made).exists() is made.endswith(".env")
+    assert "has 1 ignored file. Only k keeps what git ignores." in capsys.readouterr().err
+
+
 def test_a_merge_with_conflicts_leaves_the_repository_as_it_was(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tui_agent.fleet.unit_process import UnitFailureError
 from tui_agent.fleet.worktree_git import git, source_places, users_identity
@@ -14,6 +14,7 @@ from tui_agent.git.read_only_git import repository_data
 from tui_agent.git.repository_layout import repository_roots
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.trial.sorting import CACHES
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 from .print_mode import has_terminal, read_line
@@ -58,12 +59,14 @@ class SessionWorktree:
         )
         return output.decode("utf-8", "surrogateescape").strip()
 
-    async def changed(self) -> tuple[int, int]:
-        """Return the number of files with changes that are in no commit, and of commits since the base."""
-        files = await self.git("status", "--porcelain=v1", "--untracked-files=all")
+    async def changed(self) -> tuple[int, int, int]:
+        """Return the number of files with changes that are in no commit, of commits since the base, and of files that
+        git ignores, without known caches."""
+        states = (await self.git("status", "--porcelain=v1", "--untracked-files=all", "--ignored")).splitlines()
+        ignored = [PurePath(state[3:].strip('"')).parts for state in states if state.startswith("!! ")]
         # The session may have left the branch behind, with its commits.
         commits = await self.git("rev-list", "--count", f"^{self.base}", "HEAD", f"refs/heads/{self.branch}")
-        return len(files.splitlines()), int(commits)
+        return len(states) - len(ignored), int(commits), sum(CACHES.isdisjoint(parts) for parts in ignored)
 
     async def remove(self, *, branch: bool) -> None:
         """Remove the worktree, and its branch if wanted."""
@@ -192,14 +195,15 @@ async def finish(tree: SessionWorktree, read: Callable[[], str | None] | None) -
         read: returns a line of the user; None if no one can answer, and it is kept.
     """
     try:
-        files, commits = await tree.changed()
-        if not files and not commits:
+        files, commits, ignored = await tree.changed()
+        if not (files or commits or ignored):
             await tree.remove(branch=True)
             say_error("The worktree had no changes and was removed.")
             return
-        counts = ((files, "changed file"), (commits, "commit"))
+        counts = ((files, "changed file"), (commits, "commit"), (ignored, "ignored file"))
         what = " and ".join(count_text(number, name) for number, name in counts if number)
-        say_error(f"The worktree {tree.folder} has {what}.")
+        lost = " Only k keeps what git ignores." if ignored else ""
+        say_error(f"The worktree {tree.folder} has {what}.{lost}")
         await _settle(tree, read)
     except UnitFailureError as error:
         say_error(f"tui-agent: {error}. {_kept(tree)}")
