@@ -43,35 +43,47 @@ def pages(machine: UserMachine) -> list[Path]:
     return sorted((machine.home / ".local/state/tui-agent/start").glob("*"))
 
 
-def first_frame(app: App) -> ScreenBuffer:
-    """Return the screen after the app's own first frame."""
+def looks_of(screen: ScreenBuffer) -> list[list[tuple[str, object]]]:
+    """Return the cells of a screen, without the look of the caret, which blinks."""
+    rows = [list(row) for row in screen._cells]
+    rows[-2][3] = rows[-2][3][0], None
+    return rows
+
+
+def first_frames(app: App) -> list[list[list[tuple[str, object]]]]:
+    """Return the looks of the app's own first frames: on a busy machine, a later one than the first is kept."""
     output = bytes(app.raw).decode("utf-8", "replace")
-    begins = output.index(FRAME_BEGINS)
     screen = ScreenBuffer(app.screen.columns, app.screen.rows)
-    screen.feed("\x1b[?1049h" + output[begins : output.index(FRAME_ENDS, begins)])
-    return screen
+    screen.feed("\x1b[?1049h")
+    looks: list[list[list[tuple[str, object]]]] = []
+    for frame in output[output.index(FRAME_BEGINS) :].split(FRAME_ENDS):
+        screen.feed(frame)
+        if "ready" in screen.text:
+            break
+        looks.append(looks_of(screen))
+    return looks
 
 
 @pytest.mark.parametrize(
     ("size", "theme"),
     sample([((120, 40), "dark"), ((80, 24), "light"), ((100, 30), "high-contrast"), ((40, 12), "ansi")], 4),
 )
-def test_the_prelude_shows_the_first_frame_of_the_app(machine: UserMachine, size: tuple[int, int], theme: str) -> None:
+def test_the_prelude_shows_a_first_frame_of_the_app(machine: UserMachine, size: tuple[int, int], theme: str) -> None:
     arguments = "--demo", "--theme", theme
     with machine.app(*arguments, size=size) as app:
         app.wait_for("● ready")
         app.wait_for(lambda _: len(pages(machine)) == 2)
-        own = first_frame(app)
+        own = first_frames(app)
         app.quit()
 
     with prelude_alone(machine, *arguments, size=size) as early:
         early.wait_for("◌ opening")
-        early.wait_for(lambda screen: screen._cells == own._cells)
+        early.wait_for(lambda screen: looks_of(screen) in own)
         early.type("hi 漢")
         early.wait_for("› hi 漢")
         typed = list(early.screen._cells[-2])
         early.type("\x7f\x7f\x7f\x7f")
-        early.wait_for(lambda screen: screen._cells == own._cells)
+        early.wait_for(lambda screen: looks_of(screen) in own)
 
     with machine.app(*arguments, size=size) as app:
         app.type("hi 漢")
