@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import options_for
-from tui_agent.cli.session_worktree import run_in_worktree, use_worktree
+from tui_agent.cli.session_worktree import run_in_worktree
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
@@ -38,6 +38,18 @@ def repository_in(folder: Path) -> Path:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     return repository_in(tmp_path)
+
+
+def use_worktree(options: LaunchOptions, name: str) -> LaunchOptions:
+    """Return the options that the session in the worktree begins with."""
+    begun: list[LaunchOptions] = []
+
+    def run(inner: LaunchOptions) -> int:
+        begun.append(inner)
+        return 0
+
+    assert run_in_worktree(options, name, run) == 0
+    return begun[0]
 
 
 def worktree_of(repository: Path, name: str = "try") -> LaunchOptions:

@@ -22,7 +22,7 @@ class ModelFallback:
         self._was_tried = False
 
     def takes_over(self, problem: ProviderError, attempt: int) -> bool:
-        """Use the fallback from now on if the model stays overloaded; False if it does not, or there is no other one.
+        """Use the fallback from now on if the model stays overloaded; return False if it recovers or no other is set.
 
         Args:
             problem: the failure of the last attempt.

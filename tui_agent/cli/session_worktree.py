@@ -125,15 +125,6 @@ def run_in_worktree(options: LaunchOptions, name: str, run: Callable[[LaunchOpti
         raise
 
 
-def use_worktree(options: LaunchOptions, name: str) -> LaunchOptions:
-    """Return the options for a session in a worktree, which is made unless there is one of this name.
-
-    Raises:
-        ConfigurationError: the directory is in no repository, or the worktree cannot be made.
-    """
-    return _options_in(_tree_for(options, name), options)
-
-
 def _tree_for(options: LaunchOptions, name: str) -> SessionWorktree:
     roots = repository_roots(str(options.cwd))
     if not roots:

@@ -305,8 +305,8 @@ class ContextGuard:
 
 
 def _last_range(messages: Sequence[Message]) -> tuple[int, int] | None:
-    """Return all but the newest user messages, and but the goal if that leaves enough; None if there is no answer
-    before them.
+    """Return everything before the newest user messages, without the goal if that leaves enough to take; None if no
+    answer comes before them.
 
     A server has refused the conversation, and each later one would be refused, too.
     """

@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import signal
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +16,7 @@ from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
+from .command_output import run_line
 from .configuration.effective_settings import Credentials
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_endpoints import key_of, plugin_of, target_of
@@ -202,23 +201,14 @@ async def printed_key(command: str) -> str:
     Raises:
         ProviderError: it failed, took too long, or printed no key.
     """
-    process = await asyncio.create_subprocess_exec(
-        *("bash", "--noprofile", "--norc", "-c", command), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, process_group=0
-    )
     try:
-        async with asyncio.timeout(_KEY_SECONDS):
-            out, err = await process.communicate()
+        code, out, errors = await run_line(command, _KEY_SECONDS)
     except TimeoutError:
         raise _no_key(f"it took more than {_KEY_SECONDS:g} s") from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    key = out.decode("utf-8", "replace").strip()
-    if process.returncode:
-        reason = " ".join(err.decode("utf-8", "replace").split())[-_LONGEST_REASON:]
-        raise _no_key(f"exit code {process.returncode}{f': {reason}' if reason else ''}")
+    key = out.strip()
+    if code:
+        reason = " ".join(errors.split())[-_LONGEST_REASON:]
+        raise _no_key(f"exit code {code}{f': {reason}' if reason else ''}")
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         # The output stays out of the message: it may contain the key.
         raise _no_key("it must print the key and nothing else")

@@ -20,7 +20,7 @@ from tui_agent.session.usage_statistics import UsageStatistics, read_statistics
 from tui_agent.tools.processes.child_environment import child_environment
 
 from .build_engine import Engine
-from .command_output import first_line_of
+from .command_output import run_line
 from .configuration.launch_options import LaunchOptions
 from .review_command import PromptDefinitions
 from .sessions.prompt_files import PromptFiles
@@ -141,8 +141,14 @@ class SessionCommands:
         if not command:
             return ""
         given = {**facts, "session_id": self._engine.bus.origin.session_id, "cwd": str(self._options.cwd)}
-        environment = dict(child_environment(os.environ))
-        return await first_line_of(command, json.dumps(given).encode(), self._options.cwd, environment, STATUS_SECONDS)
+        text, environment = json.dumps(given).encode(), child_environment(os.environ)
+        try:
+            code, out, _ = await run_line(
+                command, STATUS_SECONDS, given=text, folder=self._options.cwd, environment=environment
+            )
+        except TimeoutError:
+            return ""
+        return "" if code else out.partition("\n")[0].strip()
 
     def _write(self, session_id: str, form: ExportFormat, path: Path) -> None:
         session = SessionStore(self._engine.locations.sessions_dir).load(session_id)
