@@ -235,13 +235,9 @@ def show_results(out: Path, form: ReportFormat) -> int:
 
 
 def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> int:
-    """Make a branch of a unit's patch in a local repository.
+    """Make a branch of a unit's patch, or of that of a task's best attempt, in a local repository.
 
-    Args:
-        out: the fleet's directory.
-        name: id of the unit, or of a task for its best attempt.
-        repo: the repository; None for the unit's own, if that is local.
-        branch: name of the branch; None for `fleet/FLEET/ID`.
+    The branch is `fleet/FLEET/ID` unless it is named; the repository is the unit's own, if that is local.
 
     Raises:
         ConfigurationError: there is no such unit, it has no patch, or the repository does not take it.

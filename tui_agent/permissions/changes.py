@@ -82,13 +82,7 @@ class ChangesJudge:
         return bool(lookup.why_protected(facts) or lookup.why_lasting(facts))
 
     def refusal(self, rule: str, changes: ProposedChanges, decide: Callable[[Sequence[Rule]], ChangesDecision]) -> str:
-        """Return why a typed rule may not be stored with an answer to these changes; empty if it may.
-
-        Args:
-            rule: the rules, one on each line.
-            changes: the changes that wait for the answer.
-            decide: returns the decision with some rules granted.
-        """
+        """Return why a typed rule may not be stored with an answer to these changes; empty if it may."""
         lines = [line.strip() for line in rule.split("\n") if line.strip()]
         if not lines or len(lines) > MAX_RULES:
             return f"Type one to {MAX_RULES} rules, or press escape."

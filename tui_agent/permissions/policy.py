@@ -221,11 +221,7 @@ class PermissionPolicy:
         return self._changes.is_protected(path)
 
     def why_never_kept(self, path: str) -> str:
-        """Return the rule that denies a change of a path, in words; empty if none does.
-
-        Args:
-            path: as in `ProposedFile.path`.
-        """
+        """Return the rule that denies a change of a path, in words; empty if none does."""
         return self._changes.why_never_kept(path)
 
     def _check_path(

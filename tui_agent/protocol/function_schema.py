@@ -260,11 +260,7 @@ def _drop_titles(node: Any, *, are_names: bool = False) -> None:
 
 
 def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Return a docstring without its parameter descriptions, and the descriptions by parameter name.
-
-    Args:
-        docstring: a docstring as `inspect.getdoc` returns it, without common indentation.
-    """
+    """Return a docstring without its parameter descriptions, and the descriptions by parameter name."""
     found: dict[str, str] = {}
     kept: list[str] = []
     lines = docstring.expandtabs().splitlines()

@@ -118,12 +118,7 @@ def installed_entries() -> tuple[PluginEntry, ...]:
 
 
 def find_plugins(settings: Settings, root: Path) -> tuple[Plugin, ...]:
-    """Return the plugins, each with the reason if it is not used. Blocks.
-
-    Args:
-        settings: the settings.
-        root: the workspace.
-    """
+    """Return the plugins, each with the reason if it is not used. Blocks."""
     disabled = [_normal_reference(text) for text in settings.plugins.disabled]
     found = [
         Plugin(entry, is_disabled=True)
