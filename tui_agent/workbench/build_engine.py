@@ -83,36 +83,6 @@ ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[s
 
 HEADLESS_MAX_STEPS = 16
 """Default step limit of a run without a screen, where no user watches it."""
-ONLY_AT_START = (
-    "base_url",
-    "key_command",
-    "key_lifetime",
-    "cache_lifetime",
-    "betas",
-    "extra_body",
-    "hooks",
-    "notify",
-    "hook_files",
-    "lsp",
-    "mcp",
-    "otel.endpoint",
-    "output_disk_limit",
-    "sandbox",
-    "sandbox_network",
-    "env.pass",
-    "permissions.rule_resolution",
-    "permissions.secret_files",
-    "permissions.editor_servers",
-    "ui.reduced_motion",
-    "ui.notifications",
-    "ui.status_command",
-    "providers",
-    "models.small",
-    "models.fallback",
-    "plugins.disabled",
-    "web.search",
-)
-"""Settings whose changes take effect at the next start."""
 SAFE_START = (
     "Safe start: settings, hooks, tool servers, skills, commands, sub-agents, instructions and plugins are not used, "
     "neither yours nor those of this folder. Rules that deny or ask still count."
