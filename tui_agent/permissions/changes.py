@@ -96,11 +96,10 @@ class ChangesJudge:
         before, after = decide(()), decide(typed)
         if set(before.asked) == set(after.asked):
             return "This would keep none of these changes."
-        left = [one for one in after.asked if self._can_have_rule(one, changes)]
+        judged = self._judge_all(changes, PermissionMode.ASK)
+        ruled = {one.path for one in judged if one.can_have_rule}
+        left = [one for one in after.asked if one in ruled]
         return f"This would not keep {left[0]}." if left else ""
-
-    def _can_have_rule(self, path: str, changes: ProposedChanges) -> bool:
-        return any(one.path == path and one.can_have_rule for one in self._judge_all(changes, PermissionMode.ASK))
 
     def _judge_all(self, changes: ProposedChanges, mode: PermissionMode) -> list[_Judged]:
         bound = set(changes.repository_files)
