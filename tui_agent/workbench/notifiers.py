@@ -93,14 +93,6 @@ class Notifiers:
     def __init__(
         self, settings: Iterable[NotifySettings], session_id: str, working_dir: Path, bus: EventBus, *, watched: bool
     ) -> None:
-        """
-        Args:
-            settings: the notifiers.
-            session_id: the session.
-            working_dir: directory for commands.
-            bus: gets warnings.
-            watched: True if a user can answer here, too.
-        """
         self._settings = tuple(settings)
         self._session = session_id
         self._working_dir = working_dir
