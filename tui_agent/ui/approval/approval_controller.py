@@ -134,11 +134,6 @@ class ApprovalController(TypedKeys):
         """Place in the run of the first key pressed over the open dialog."""
         self._look_timer: Timer | None = None
 
-    @property
-    def waiting(self) -> int:
-        """Number of open requests."""
-        return len(self._pending)
-
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def note_key(self, event: Key | Paste) -> bool:

@@ -198,8 +198,6 @@ class ProposedParts:
 class ChangedText:
     """The text of one file to edit, and the selection that keeps the edited text."""
 
-    is_json = False
-
     def __init__(self, path: str, text: str, selection: JsonObject) -> None:
         self._path, self._selection = path, selection
         self.text = text

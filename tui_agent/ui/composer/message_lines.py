@@ -38,11 +38,6 @@ class NoticeLine(Widget):
         super().__init__()
         self._messages: list[tuple[str, Severity]] = []
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The messages that are shown, the newest last."""
-        return tuple(text for text, _ in self._messages)
-
     def show(self, text: str, severity: Severity, seconds: float) -> None:
         """Show a message for some seconds; one that is shown already moves to the end."""
         message = (one_line(text, _LONGEST), severity)

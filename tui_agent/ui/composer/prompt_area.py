@@ -346,11 +346,6 @@ class PromptArea(Vertical, ImmediateLayout):
         """Call a function once every key typed so far has reached the composer."""
         self.composer.call_later(do)
 
-    def refuse(self, text: str, reason: str) -> None:
-        """Put a text back into the composer, and show the reason above it."""
-        self.composer.put_back(text)
-        self.refusal.show(reason, self.composer.text)
-
     def offer(self, text: str) -> None:
         """Show an offer above the composer until the user types."""
         if not self.composer.text:

@@ -78,9 +78,9 @@ class AnswerGuard:
         self.asked_at = self.clock()
         self._changed()
 
-    def withdrawn(self, *, at_once: bool = False) -> None:
+    def withdrawn(self) -> None:
         """Accept nothing until another question is drawn."""
-        self.asked_at, self._at_once, self.reason = None, at_once, ""
+        self.asked_at, self._at_once, self.reason = None, False, ""
         self._changed()
 
     def explain(self, reason: str) -> None:

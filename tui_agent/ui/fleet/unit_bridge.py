@@ -237,7 +237,7 @@ class UnitBridge(AgentBridge):
     async def relay(self, post: Post) -> None:
         """Post status and events to the screen, a batch at a time, until none can follow."""
         self._post = post
-        post(StatusPublished(self.status))
+        post(StatusPublished())
         await run_service("following a unit", self._hand_over_events(), self._report_loss)
 
     def _report_loss(self, reason: str) -> None:

@@ -92,7 +92,6 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self._shown = 0
         self._fold: _Fold | None = None
         self._fold_pending = False
-        self._dragging = False
         surroundings = replace(options.surroundings, clock=lambda: self.timeline.time_at(self._at))
         self.replay_bridge = ReplayBridge()
         super().__init__(self.replay_bridge, replace(options, surroundings=surroundings))

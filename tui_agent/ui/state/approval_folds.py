@@ -147,8 +147,6 @@ class Figures:
     """Attention figures of some questions."""
 
     questions: int
-    answered: int
-    """Questions that the user answered."""
     waited: float
     """Seconds during which at least one of them waited."""
     median: float | None
@@ -212,7 +210,7 @@ class Attention:
 def figures(questions: Sequence[Question], now: float) -> Figures:
     """Return the figures of some questions; one that waits has waited until now."""
     answers = [_end(question, now) - question.asked for question in questions if question.by_user]
-    return Figures(len(questions), len(answers), _waited(questions, now), median(answers) if answers else None)
+    return Figures(len(questions), _waited(questions, now), median(answers) if answers else None)
 
 
 def best_saving(questions: Sequence[Question], now: float, in_force: Container[str] = ()) -> Saving | None:
