@@ -5,17 +5,16 @@ Each is shown with its whole input; a yes counts only after the user saw the end
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
@@ -48,7 +47,6 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
     """The page. Returns the answer, or None if the user goes back."""
 
     CSS_PATH = "approval.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("questions")]
     WHERE = "questions"
     SELECTS = frozenset(("select", "select_all", "select_group", "cursor_up", "cursor_down"))
 

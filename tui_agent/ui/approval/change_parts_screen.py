@@ -2,17 +2,16 @@
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
 from tui_agent.protocol.diffs import FileDiff
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
@@ -35,7 +34,6 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
     """The page. Returns what the user has chosen."""
 
     CSS_PATH = "approval.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("parts")]
     WHERE = "parts"
     SELECTS = frozenset(("toggle_part", "toggle_all", "cursor_up", "cursor_down"))
 

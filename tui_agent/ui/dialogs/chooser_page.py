@@ -5,14 +5,10 @@ A chooser returns the id of the chosen item; a list of facts opens the selected 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from textual.binding import BindingType
 
 from tui_agent.protocol.amounts import tokens_text
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.facts.model_facts import ModelFact
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -76,7 +72,6 @@ class ChooserPage(ListPage[Item, str]):
     KEYS = ("choose", "close")
     SEARCHES = True
     DETAIL_ROWS = 8
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("items")]
 
     def __init__(
         self,

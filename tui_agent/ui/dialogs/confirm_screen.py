@@ -2,14 +2,12 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -21,7 +19,6 @@ from .question_screen import AnswerRow, QuestionScreen, TypedKeys
 class ConfirmScreen(QuestionScreen[bool]):
     """The question. Returns True for yes; its keys count as in an approval dialog."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("confirm")]
     WHERE = "confirm"
     CLICKED = frozenset(("yes", "no"))
     TYPES = False

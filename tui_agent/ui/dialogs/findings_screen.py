@@ -1,15 +1,12 @@
 """The page of a review's findings, and the page of a file at the line of one."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.finding_facts import Finding, Severity
 from tui_agent.ui.base.app_type import FileEditRequested
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.code_highlighter import colour_lines, language_of
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout, LazyRows
@@ -33,7 +30,6 @@ class FindingsScreen(ListPage[Finding, None]):
     WHERE = "findings"
     KEYS = ("open_code", "edit_file", "search", "close")
     DETAIL_ROWS = 6
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("findings")]
 
     def __init__(self, findings: Sequence[Finding], files: "WorkspaceFiles") -> None:
         """Create the page.
@@ -107,7 +103,6 @@ class SourcePage(ListPage[int, None]):
     KEYS = ("edit_line", "close")
     DETAIL_ROWS = 0
     BESIDE = 100_000
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("source")]
     DEFAULT_CSS = """
     SourcePage .list-search { display: none; }
     """

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.dom import DOMNode
@@ -129,7 +128,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     """The page; a class below it has the columns, the detail and the actions."""
 
     WHERE: ClassVar[Where]
-    """Its part of the table of commands, and the prefix of the ids of its parts."""
+    """Its part of the table of commands, with the keys that it has beside those of every list; prefix of its ids."""
     KEYS: ClassVar[Sequence[str]]
     """Commands in the row of keys; a second click on an item, and enter in the search, act as the first one."""
     SEARCHES: ClassVar[bool] = False
@@ -138,7 +137,6 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     """Most rows of the selected item below the list."""
     BESIDE: ClassVar[int] = 100
     """Columns from which the selected item is beside the list."""
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("list")]
     DEFAULT_CSS = """
     ListPage {
         & RowsView { height: 1; overflow: hidden; }
@@ -205,6 +203,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self._detail.add_class("list-detail")
         self._state = RowsView(self._state_rows, id=f"{self.WHERE}-state")
         self._keys = RowsView(self._key_rows, id=f"{self.WHERE}-keys")
+
+    def __init_subclass__(cls) -> None:
+        cls.BINDINGS = [*bindings_for("list"), *bindings_for(cls.WHERE)]
+        super().__init_subclass__()
 
     # --- what a page defines ------------------------------------------------------------------------------------------
 
@@ -509,7 +511,9 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         if event.widget is self._keys:
             row = self._keys.line_at(event.y)
             for where in ("list", self.WHERE):
-                act_on_key(self, where, row, event.x, self.may_click)
+                entry = command_at(self, where, row, event.x)
+                if entry is not None and self.may_click(entry.action_name):
+                    self._act(entry.action_name)
         place = self.rows.place_at(event.screen_offset) if event.widget is self.rows else None
         if place is not None and not self.is_asking:
             again = place == self.rows.cursor
@@ -560,24 +564,3 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def _command(self, name: str) -> Command:
         own = {entry.action_name: entry for where in ("list", self.WHERE) for entry in commands_for(where)}
         return own[name]
-
-
-def act_on_key(
-    screen: Screen[Any],
-    where: Where,
-    row: Line | None,
-    column: int,
-    counts: Callable[[str], bool] = lambda _: True,
-) -> None:
-    """Act as the key whose label was clicked on a page that is not a question.
-
-    Args:
-        screen: the page.
-        where: its part of the table of commands.
-        row: the row with the keys.
-        column: cell of the row, from 0.
-        counts: takes an action, and returns False if a click does not give it now.
-    """
-    entry = command_at(screen, where, row, column)
-    if entry is not None and counts(entry.action_name):
-        getattr(screen, f"action_{entry.action_name}")()

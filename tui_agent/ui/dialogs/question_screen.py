@@ -21,7 +21,7 @@ from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.command_type import Command, Where
-from tui_agent.ui.base.commands import command, commands_for
+from tui_agent.ui.base.commands import bindings_for, command, commands_for
 from tui_agent.ui.text.rows_view import Build, RowsView, command_at
 
 from .answer_rules import PAUSE_SECONDS, SEEN_SECONDS, AnswerGuard, AnswerPointer, Letter, TypedRun, Verdict
@@ -135,13 +135,17 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
     app = getters.app(any_app)
     AUTO_FOCUS = ""
     WHERE: ClassVar[Where]
-    """The screen's part of the table of commands."""
+    """The screen's part of the table of commands, which has its keys."""
     SELECTS: ClassVar[frozenset[str]] = frozenset()
     """Actions that answer nothing; their keys act at once."""
     CLICKED: ClassVar[frozenset[str]] = frozenset()
     """Actions that a click on their label runs, too."""
     TYPES: ClassVar[bool] = True
     """True if text closes the dialog and goes to the composer."""
+
+    def __init_subclass__(cls) -> None:
+        cls.BINDINGS = [*bindings_for(cls.WHERE)]
+        super().__init_subclass__()
 
     def __init__(self, row: AnswerRow, keys: TypedKeys) -> None:
         """Create the screen.

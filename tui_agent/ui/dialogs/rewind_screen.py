@@ -3,15 +3,13 @@
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
 from textual.events import Paste
 
 from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout
@@ -56,7 +54,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
     WHERE = "rewind"
     KEYS = ("choose", "search", "close")
     DETAIL_ROWS = 0
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("rewind")]
 
     def __init__(
         self,

@@ -1,14 +1,11 @@
 """The timeline as a page: a lane for each call of the newest run, with zoom, panning, a legend and totals; live."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
 
-from textual.binding import BindingType
 from textual.events import Resize
 from textual.widget import Widget
 
 from tui_agent.protocol.amounts import seconds_text
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.panel.time_bars import TimeWindow, lane_bars, length_of
 from tui_agent.ui.panel.time_strip import TICK
 from tui_agent.ui.panel.timeline_screen import WindowKeys, pair_keys
@@ -149,7 +146,6 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
     DETAIL_ROWS = 0
     # The lanes need the width.
     BESIDE = 10_000
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("timeline")]
     DEFAULT_CSS = """
     TimelineScreen {
         & .list-rows { overflow-y: scroll; }
