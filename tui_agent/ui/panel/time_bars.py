@@ -1,8 +1,10 @@
-"""Lanes over time as rows of text, and the part of the time that they show. Pure."""
+"""Lanes over time as rows of text, the part of the time that they show, and the keys that choose it."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
 from tui_agent.ui.text.line import Run
 
@@ -42,6 +44,54 @@ class TimeWindow:
         moved = min(max(0.0, start + steps * span / 4), max(length, SHORTEST) - span)
         at_end = steps > 0 and moved + span >= length
         return TimeWindow(moved, span, follows=at_end)
+
+
+_PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
+
+
+def pair_keys() -> list[tuple[str, str]]:
+    """Return the keys that zoom and pan, two at a time, each with its text."""
+    return [
+        (f"{command(f'timeline.{one}').key_text} {command(f'timeline.{other}').key_text}", text)
+        for one, other, text in _PAIRS
+    ]
+
+
+class WindowKeys:
+    """Mixin of a page with the actions of the keys that choose the part of the time."""
+
+    window = TimeWindow()
+    """The part of the time that is shown."""
+
+    @property
+    @abstractmethod
+    def length(self) -> float:
+        """Seconds from the start to the end or to now."""
+
+    @abstractmethod
+    def show_window(self) -> None:
+        """Show what depends on the window and on the time."""
+
+    def action_zoom(self, factor: float) -> None:
+        """Show less or more time."""
+        self._use(self.window.zoomed(factor, self.length))
+
+    def action_pan(self, steps: int) -> None:
+        """Show an earlier or a later part."""
+        self._use(self.window.panned(steps, self.length))
+
+    def action_whole(self) -> None:
+        """Show the whole time."""
+        self._use(TimeWindow())
+
+    def action_follow(self) -> None:
+        """Keep the present moment in sight."""
+        start, span = self.window.seen(self.length)
+        self._use(TimeWindow(start, span if self.window.span else 0.0))
+
+    def _use(self, window: TimeWindow) -> None:
+        self.window = window
+        self.show_window()
 
 
 def length_of(times: RunTimes, now: float) -> float:
