@@ -5,7 +5,7 @@ The ledger applies every event that `call_of` assigns to the call; nothing else 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, cast
 
 from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.diffs import NO_DIFF, Diff
@@ -38,7 +38,7 @@ from tui_agent.protocol.events import (
     ToolStatus,
     ToolUpdated,
 )
-from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, UserBlock
+from tui_agent.protocol.messages import DocumentBlock, FrozenModel, ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import EFFECTS_DATA, TIME_LIMIT_DATA, Preview
 from tui_agent.protocol.trial import Place
@@ -387,35 +387,20 @@ class LedgerCall:
     """Indexes of the calls of the sub-agent that it started."""
 
 
-_CallEvent: TypeAlias = (
-    ToolQueued
-    | ToolBlockedOn
-    | ToolStarted
-    | ToolUpdated
-    | ToolProgress
-    | ToolOutput
-    | ToolData
-    | ToolEnded
-    | HookStarted
-    | HookEnded
-    | HookFailed
-    | PermissionDecided
-    | ApprovalRequested
-    | ApprovalResolved
-    | SubagentStarted
-    | SubagentEnded
-    | FileChanged
-    | ChangesProposed
-    | ChangesKept
-    | ChangesDiscarded
+CALL_EVENTS: frozenset[type[FrozenModel]] = frozenset(
+    (
+        *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
+        *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
+        *(SubagentStarted, SubagentEnded, FileChanged, ChangesProposed, ChangesKept, ChangesDiscarded),
+    )
 )
-_CALL_EVENTS = frozenset(get_args(_CallEvent))
+"""Events of one call, which they name as `call_id`."""
 
 
 def call_of(event: AgentEvent) -> str | None:
     """Return the id of the call that an event belongs to; None if it belongs to none."""
     # A look at the class: a long session has a hundred thousand events, and most belong to calls.
-    return cast(_CallEvent, event).call_id if type(event) in _CALL_EVENTS else None
+    return cast(ToolEnded, event).call_id if type(event) in CALL_EVENTS else None
 
 
 def text_of(content: tuple[UserBlock, ...]) -> str:
