@@ -21,7 +21,7 @@ from tui_agent.ui.text.sanitiser import clip
 from .action_context import ActionContext, Handlers
 from .background_actions import JobActions, ServerActions
 from .page_actions import PageActions
-from .session_actions import ConversationActions, RunActions, SessionActions
+from .session_actions import SessionActions
 from .setting_actions import SettingActions
 
 CallRequest: TypeAlias = CallList.CancelRequested | CallList.ExtendRequested | CallList.RevertRequested
@@ -34,8 +34,8 @@ class CommandActions:
     def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
         self.settings = SettingActions(context, state)
         """Mode, theme and model."""
-        self.session = SessionActions(context)
-        """Name, files and past of the session."""
+        self.session = SessionActions(context, state)
+        """Name, files, past and runs of the session."""
         self.pages = PageActions(context, state, self.offers)
         """Pages and facts."""
         self.jobs = JobActions(context, state)
@@ -49,8 +49,6 @@ class CommandActions:
             **self.pages.handlers,
             **self.jobs.handlers,
             **ServerActions(context).handlers,
-            **RunActions(context).handlers,
-            **ConversationActions(context, state).handlers,
         }
 
     def run(self, typed: SlashCall | UnknownSlash) -> bool:
