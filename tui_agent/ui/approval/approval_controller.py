@@ -97,13 +97,6 @@ class ApprovalController(TypedKeys):
         """Create the controller of one chat screen.
 
         Args:
-            screen: the chat screen.
-            bridge: takes the answers.
-            clock: monotonic seconds.
-            pending: the open requests.
-            entry: returns the foot of the screen, which takes other text.
-            foot: returns the rows to leave free below a dialog.
-            cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
             root: returns the workspace of the session; empty if it is not known.
             asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
             answered: shows the answers that may still be recalled, in words; empty if there are none.

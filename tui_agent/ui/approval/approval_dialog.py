@@ -57,7 +57,7 @@ TALL = 24
 FootRows: TypeAlias = Callable[[], tuple[int, int]]
 """Returns the rows of composer and status line with the queue above them, and without it."""
 Cover: TypeAlias = Callable[[int], None]
-"""Takes the number of rows, from the bottom of the window, that the dialog and the rows below it need."""
+"""Takes the number of rows, from the bottom of the window, that the dialog and the rows below need; 0: none is open."""
 MIN_EDITOR = 8
 """Rows of the input editor."""
 LEAST_OF_EDITOR = 3
@@ -96,19 +96,6 @@ class ApprovalDialog(Vertical):
         at_once: bool = False,
         root: str = "",
     ) -> None:
-        """Create the dialog.
-
-        Args:
-            request: the request to show.
-            offer: the rule that an answer may store.
-            clock: monotonic seconds.
-            position: its number among all requests, from 1.
-            total: number of all requests.
-            foot: returns the rows to leave free below the dialog.
-            cover: keeps what is behind the dialog above it.
-            at_once: True if answers count as soon as the question is drawn.
-            root: the workspace, from which paths are shown.
-        """
         super().__init__(id="approval-dialog")
         self.request = request
         """The request."""

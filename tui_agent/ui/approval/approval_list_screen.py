@@ -58,14 +58,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         keys: TypedKeys,
         root: str = "",
     ) -> None:
-        """Create the page.
-
-        Args:
-            requests: the requests that wait.
-            facts: facts about the rules that an answer may store; None: none is stored.
-            keys: keys typed over this page and the questions before.
-            root: the workspace, from which paths are shown.
-        """
+        """Create the page; without `facts` no rule is stored."""
         self._facts = facts
         self._offer: RuleOffer | None = None
         """The rule that is shown before it is stored; None while the requests are."""

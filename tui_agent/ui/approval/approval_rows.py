@@ -199,13 +199,7 @@ class ApprovalRows:
         self._made = (width, list(filter(None, self._make(width))))
 
     def rows(self, width: int, *, with_trace: bool = False, spaced: bool = True) -> list[Line]:
-        """Return all rows.
-
-        Args:
-            width: cells of a row.
-            with_trace: True to append every rule that was checked.
-            spaced: True to separate the parts by empty rows.
-        """
+        """Return all rows; `spaced` separates the parts, `with_trace` appends every rule that was checked."""
         if not self.is_laid_out(width):
             self.lay_out(width)
         rows: list[Line] = []

@@ -109,14 +109,9 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         """Create the screen.
 
         Args:
-            request: the request to answer.
             position: its number among all requests, from 1.
-            total: number of all requests.
             facts: facts about the rules that an answer may store; None: none is stored.
-            keys: keys typed over this question and those before.
             at_once: True if answers count as soon as the question is drawn.
-            foot: returns the rows to leave free below the dialog.
-            cover: keeps what is behind the dialog above it.
             root: the workspace, from which paths are shown, and whose texts a command has changed in its trial.
             edit: a text among these that the user edits first.
         """

@@ -237,12 +237,7 @@ def editable(changes: ProposedChanges) -> tuple[str, ...]:
 
 
 def proposed_parts(changes: ProposedChanges, texts: Mapping[str, str]) -> ProposedParts:
-    """Return the parts of a proposal.
-
-    Args:
-        changes: the proposal.
-        texts: new texts by path, as `new_texts` returns them; other files are kept as a whole or not at all.
-    """
+    """Return the parts of a proposal; without its new text in `texts`, a file is kept as a whole or not at all."""
     found: list[tuple[str, ChangePart]] = []
     if changes.repository:
         words = ", ".join(changes.repository)

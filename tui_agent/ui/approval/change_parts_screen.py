@@ -44,13 +44,7 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
         *,
         keys: TypedKeys,
     ) -> None:
-        """Create the page with every part accepted, except conflicts.
-
-        Args:
-            request: the request.
-            parts: its parts.
-            keys: keys typed over this page and the questions before.
-        """
+        """Create the page with every part accepted, except conflicts."""
         self.request = request
         """The request."""
         self._parts = parts

@@ -74,19 +74,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         cover: Cover = lambda _: None,
         title: str = "",
     ) -> None:
-        """Create the screen.
-
-        Args:
-            question: the question to answer.
-            position: its number among all requests, from 1.
-            total: number of all requests.
-            browser: opens pages; None: nothing can open one here.
-            keys: keys typed over this question and those before.
-            at_once: True if answers count as soon as the question is drawn.
-            foot: returns the rows to leave free below the dialog.
-            cover: keeps what is behind the dialog above it.
-            title: the question in short; empty: as it is without a sub-agent that asks.
-        """
+        """Create the screen; without a `browser` no page can be opened, without a `title` the question has its own."""
         self._question = question
         self._browser = browser
         self._foot, self._keep_above = foot, cover

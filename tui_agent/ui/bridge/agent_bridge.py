@@ -67,7 +67,6 @@ class AgentBridge(PromptQueue):
 
         Args:
             agent: an agent that another program made; None: `open` follows with a session.
-            bus: the agent's bus.
             mode: the permission mode that the screen shows until `open`.
             prompts: keeps prompts and drafts, from the first key on; None: they are not kept.
         """

@@ -56,14 +56,6 @@ class ChatBody(Vertical, RowStrips):
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the widgets.
-
-        Args:
-            state: the first state to show.
-            options: the settings of the screen.
-            focus_composer: gives the keyboard back to the composer.
-            use_draft: puts a prompt into the composer.
-        """
         super().__init__(id=id)
         surroundings = options.surroundings
         self.conversation = Conversation(state.transcript, clock=surroundings.clock, id="conversation")

@@ -64,17 +64,7 @@ class Welcome(Widget, can_focus=True):
         themes: Callable[[], Sequence[str]] = tuple,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the page.
-
-        Args:
-            label: text beside the model's name.
-            ideas: example prompts.
-            service: collects the content of the page; None: only the ideas.
-            use_draft: puts a prompt into the composer.
-            leave: gives the keyboard back to the composer.
-            themes: returns the names of the themes.
-            id: the widget's id.
-        """
+        """Create the page; without a `service` it has only the ideas."""
         super().__init__(id=id)
         self._label = label
         self._service = service

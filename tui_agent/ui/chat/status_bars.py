@@ -94,14 +94,6 @@ class FrameLine(CoalescedRefresh):
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the line.
-
-        Args:
-            place: directory and branch at the start.
-            label: text beside the model's name.
-            status: status of the session.
-            read_tree: returns the branch and True if files are changed; None if that is not known.
-        """
         super().__init__(id=id)
         self._place = place
         self._read_tree = read_tree

@@ -464,13 +464,7 @@ class Composer(PasteFoldingArea):
         return not self.text.strip() or self.draft == self._edited_from
 
     def begin_edit(self, message_id: str, text: str, *, keeps_draft: bool) -> None:
-        """Show a queued message for an edit.
-
-        Args:
-            message_id: its id.
-            text: its text.
-            keeps_draft: True if the text shown so far returns after the edit; else it was typed for the edit.
-        """
+        """Show a queued message for an edit; the present text returns later if `keeps_draft`, else it belongs to it."""
         typed = self.text
         self._draft_aside = typed if keeps_draft else ""
         self.editing, self._edited_from = message_id, text

@@ -259,14 +259,6 @@ class PromptArea(Vertical, ImmediateLayout):
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the widgets.
-
-        Args:
-            queue: the queued messages.
-            status: the session's status.
-            notice: a line to be shown below the queue.
-            frame: the rule over the text.
-        """
         super().__init__(id=id)
         self.queue = QueueStrip(queue, status, id="queue")
         """The queued messages."""

@@ -83,12 +83,7 @@ class VimKeys:
         self._forget()
 
     def press(self, key: str, character: str | None) -> bool:
-        """Handle a key press; return False if the key keeps its usual meaning.
-
-        Args:
-            key: name of the key.
-            character: the character that the key types; None if it types none.
-        """
+        """Handle a key, with the character that it types, if any; return False if the key keeps its usual meaning."""
         if self.mode == "insert":
             return key == "escape" and self._leave_insert()
         if key == "escape":

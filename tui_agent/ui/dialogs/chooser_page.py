@@ -87,11 +87,7 @@ class ChooserPage(ListPage[Item, str]):
         """Create the page.
 
         Args:
-            title: title in the frame.
-            items: returns the items.
-            state: text of the state line.
             opens: True if enter opens the selected item in full; else it chooses the item.
-            follows: True if the items change while the page is open.
             selected: id of the item at the cursor at first.
             moved: called with the id of the selected item whenever the cursor moves.
         """
@@ -182,14 +178,7 @@ class ChooserPage(ListPage[Item, str]):
 def choices(
     texts: Mapping[str, str], current: str, rows: Sequence[tuple[Run, ...]] = (), diff: Diff | None = None
 ) -> list[Item]:
-    """Return choices with what each does; a sign marks the current one.
-
-    Args:
-        texts: what each choice does, by its id.
-        current: id of the choice in force.
-        rows: rows of each in full, below its text.
-        diff: differences below them.
-    """
+    """Return choices with what each does; a sign marks the current one. `rows` and `diff` follow the text of each."""
 
     def diffs(width: int) -> Iterable[Line]:
         return [Line(), *diff_rows(diff.files, width, split=False)] if diff is not None else ()

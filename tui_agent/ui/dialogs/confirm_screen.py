@@ -43,15 +43,7 @@ class ConfirmScreen(QuestionScreen[bool]):
     def __init__(
         self, question: str, text: str, yes: str, *, clock: Callable[[], float] = time.monotonic, no: str = "no"
     ) -> None:
-        """Create the question.
-
-        Args:
-            question: its title.
-            text: the consequences of a yes.
-            yes: label of the yes.
-            clock: monotonic seconds.
-            no: label of the no.
-        """
+        """Ask with the consequences of a yes as `text`; `yes` and `no` are the labels of the answers."""
         super().__init__(AnswerRow(self._key_rows, clock, id="confirm-keys"), TypedKeys(clock))
         self._question = question
         self._text = text

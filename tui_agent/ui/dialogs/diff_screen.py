@@ -54,13 +54,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
     """
 
     def __init__(self, changes: "SessionDiff", busy: Callable[[], bool], clock: Callable[[], float]) -> None:
-        """Create the page.
-
-        Args:
-            changes: lists, compares and undoes.
-            busy: returns True during a run, when nothing can be undone.
-            clock: monotonic seconds, for second presses.
-        """
+        """Create the page; nothing can be undone while `busy` returns True."""
         super().__init__("Changes", key=lambda file: file.shown, clock=clock)
         self._changes = changes
         self._busy = busy

@@ -39,14 +39,7 @@ class FileDiffScreen(ListPage[int, str]):
     def __init__(
         self, changes: "SessionDiff", file: ChangedFile, busy: Callable[[], bool], clock: Callable[[], float]
     ) -> None:
-        """Create the page.
-
-        Args:
-            changes: compares and undoes.
-            file: the file.
-            busy: returns True during a run, when nothing can be undone.
-            clock: monotonic seconds, for second presses.
-        """
+        """Create the page; nothing can be undone while `busy` returns True."""
         super().__init__(one_line(visible(file.shown), 80), clock=clock)
         self._changes = changes
         self._file = file

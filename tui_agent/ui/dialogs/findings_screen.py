@@ -32,12 +32,6 @@ class FindingsScreen(ListPage[Finding, None]):
     DETAIL_ROWS = 6
 
     def __init__(self, findings: Sequence[Finding], files: "WorkspaceFiles") -> None:
-        """Create the page.
-
-        Args:
-            findings: the findings, in their order.
-            files: reads the files.
-        """
         super().__init__("Findings of the review")
         self._findings = findings
         self._files = files
@@ -108,13 +102,6 @@ class SourcePage(ListPage[int, None]):
     """
 
     def __init__(self, finding: Finding, text: str, path: str) -> None:
-        """Create the page.
-
-        Args:
-            finding: the finding.
-            text: the text of its file.
-            path: its absolute path.
-        """
         super().__init__(one_line(visible(finding.place), 80))
         self._finding = finding
         self._path = path

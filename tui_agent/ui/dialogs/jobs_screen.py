@@ -32,11 +32,6 @@ class JobsScreen(ListPage[JobFact, None]):
     KEYS = ("open_output", "stop", "detach", "search", "close")
 
     def __init__(self, jobs: "SessionJobs", clock: Callable[[], float]) -> None:
-        """
-        Args:
-            jobs: lists, reads and ends the commands.
-            clock: the clock for second presses.
-        """
         super().__init__("Background commands", key=lambda fact: fact.task_id, clock=clock)
         self._jobs = jobs
 

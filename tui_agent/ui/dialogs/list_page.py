@@ -46,12 +46,6 @@ class SecondPress:
     """The action and its target that wait for their second press, if any."""
 
     def __init__(self, screen: Screen[Any], clock: Callable[[], float]) -> None:
-        """Create the state in which nothing waits.
-
-        Args:
-            screen: the page, which says what a second press would do.
-            clock: monotonic seconds.
-        """
         self._screen = screen
         self._clock = clock
         self._guard = AnswerGuard(clock)
@@ -175,14 +169,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         clock: Callable[[], float] = time.monotonic,
         query: str = "",
     ) -> None:
-        """Create the page.
-
-        Args:
-            title: title in the frame.
-            key: returns what identifies an item of one list in the next one.
-            clock: monotonic seconds, for second presses.
-            query: first text of the search.
-        """
+        """Create the page; `key` returns what identifies an item in the next list, `query` begins a search."""
         super().__init__()
         self._title = title
         self._query = query
@@ -390,15 +377,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def ask(
         self, label: str, then: Callable[[str], None], *, text: str = "", hint: str = "", keys: Sequence[str]
     ) -> None:
-        """Ask for a text in the place of the search; `end_asking` brings the search back.
-
-        Args:
-            label: what is asked for.
-            then: takes the text at enter.
-            text: first text, selected.
-            hint: example, while there is no text.
-            keys: what enter and esc do.
-        """
+        """Ask for a text in the place of the search; `keys` say what enter and esc do. `end_asking` ends it."""
         self._asked = _Asked(then, keys[0], keys[1])
         self._sign.update(Content(f"{label} "))
         self._field.placeholder, self._field.value, self._field.is_search = hint, text, False

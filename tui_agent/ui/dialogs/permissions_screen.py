@@ -94,14 +94,6 @@ class PermissionsScreen(ListPage[Entry, None]):
         hits: Callable[[], RuleHits],
         ledger: Callable[[], CallLedger],
     ) -> None:
-        """Create the page.
-
-        Args:
-            rules: lists, adds and removes rules.
-            status: returns the session's status, for the mode and open questions.
-            hits: returns the decisions so far.
-            ledger: returns the session's calls.
-        """
         super().__init__("Permissions")
         self._rules = rules
         self._status = status

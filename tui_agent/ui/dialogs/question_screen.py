@@ -40,12 +40,7 @@ class TypedKeys:
     """Keys typed over questions that share a composer; dialogs that follow one another share them."""
 
     def __init__(self, clock: Callable[[], float], host: DOMNode | None = None) -> None:
-        """Create keys for dialogs without a composer, which drop text.
-
-        Args:
-            clock: monotonic seconds.
-            host: has the timer; without it, the dialog.
-        """
+        """Create keys for dialogs without a composer, which drop text; `host` has the timer, else the dialog has it."""
         self.clock = clock
         """Monotonic seconds."""
         self.run = TypedRun[Key]()
@@ -148,12 +143,6 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
         super().__init_subclass__()
 
     def __init__(self, row: AnswerRow, keys: TypedKeys) -> None:
-        """Create the screen.
-
-        Args:
-            row: its answers.
-            keys: keys typed over it and the questions before.
-        """
         super().__init__()
         self.row = row
         """Its answers."""

@@ -64,15 +64,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         call: tuple[str, str] | None = None,
         when: Callable[[int], str] = local_time_text,
     ) -> None:
-        """Create the page.
-
-        Args:
-            rewinding: plans and carries out rewinds.
-            busy: returns True during a run, when nothing can go back.
-            clock: monotonic seconds.
-            call: id and summary of the call whose changes are to be undone; None: the user chooses a point.
-            when: formats a time in milliseconds.
-        """
+        """Create the page, or for a `call` (id and summary) that of its undo; `when` formats a time in milliseconds."""
         super().__init__("Go back" if call is None else "Undo the changes of a call", clock=clock)
         self._rewinding = rewinding
         self._busy = busy

@@ -37,12 +37,7 @@ class SettingsPage(ListPage[SettingFact, None]):
         settings: "SessionSettings",
         texts: Callable[[], Mapping[str, Mapping[str, str]]],
     ) -> None:
-        """Create the page.
-
-        Args:
-            settings: reads and changes the settings.
-            texts: returns the choices of a setting with what each does, by its key.
-        """
+        """Create the page; `texts` returns what each choice of a setting does, by its key."""
         super().__init__("Settings", key=lambda item: item.key)
         self._settings = settings
         self._texts = texts

@@ -156,14 +156,6 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         clock: Callable[[], float],
         opened: Callable[[CallViewState], object],
     ) -> None:
-        """Create the page.
-
-        Args:
-            times: returns the times of the newest run.
-            ledger: returns the session's calls.
-            clock: monotonic seconds.
-            opened: opens the page about a call.
-        """
         super().__init__("Timeline", clock=clock)
         self._times = times
         self._ledger = ledger

@@ -118,13 +118,6 @@ class FleetScreen(CursorKeys, AnyScreen):
         *,
         now: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the screen; nothing is read yet.
-
-        Args:
-            files: the connection to the fleet.
-            surroundings: the terminal's wishes and the clock.
-            now: milliseconds since the epoch.
-        """
         super().__init__()
         report_each_layout(self)
         self.state = FleetState()

@@ -137,16 +137,6 @@ class UnitBridge(AgentBridge):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the bridge to one unit.
-
-        Args:
-            unit_id: the unit.
-            files: the connection to the fleet.
-            fleet: the state of the fleet, with the unit's row.
-            tell: shows a short message.
-            clock: monotonic seconds.
-            now: milliseconds since the epoch.
-        """
         self.unit_id = unit_id
         """Id of the unit."""
         self._files = files

@@ -143,15 +143,7 @@ def column_row(layout: RowLayout) -> Line:
 
 
 def unit_row(row: UnitRow, layout: RowLayout, now: int, *, chosen: bool, question: str = "") -> Line:
-    """Return the row of one unit.
-
-    Args:
-        row: the unit.
-        layout: the widths.
-        now: milliseconds since the epoch.
-        chosen: True if the cursor is on it.
-        question: its oldest open question in short; empty if it has none.
-    """
+    """Return the row of one unit; `question` is its oldest open question in short."""
     sign, style, _ = SIGNS[row.state]
     text, text_style = activity_of(row, question)
     runs: list[Run] = [

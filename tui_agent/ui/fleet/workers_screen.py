@@ -64,16 +64,7 @@ def lanes_of(rows: Iterable[UnitRow]) -> dict[str, list[LaneSpan]]:
 
 
 def lane_rows(lanes: dict[str, list[LaneSpan]], start: int, end: int, now: int, width: int, most: int) -> list[Line]:
-    """Return the lanes of as many workers as fit, and a row for the others.
-
-    Args:
-        lanes: spans by worker.
-        start: time of the first column in milliseconds since the epoch.
-        end: time of the last one.
-        now: the present time, until which open spans last.
-        width: cells of a row.
-        most: rows.
-    """
+    """Return the lanes of as many workers as fit, and a row for the others; times are milliseconds since the epoch."""
     names = list(lanes)
     kept = names if len(names) <= most else _busiest(lanes, max(1, most - 1))
     label = min(max((len(name) for name in names), default=0), max(6, width // 5))

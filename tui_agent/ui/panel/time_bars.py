@@ -112,16 +112,7 @@ _BARS: dict[SpanKind, tuple[str, str]] = {
 
 
 def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float, columns: int) -> list[Run]:
-    """Return the bars of a lane, and on the model's lane the marks of steering messages.
-
-    Args:
-        lane: the lane.
-        times: the times it belongs to.
-        now: the present time, until which open spans last.
-        start: the time of the first column.
-        span: seconds that the columns stand for.
-        columns: cells.
-    """
+    """Return the bars of a lane from a second on, and on the model's lane the marks of steering messages."""
     cells: list[tuple[str, str]] = [(" ", "")] * columns
     for stretch in lane.spans:
         end = stretch.end if stretch.end is not None else now

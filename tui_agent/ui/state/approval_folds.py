@@ -216,12 +216,8 @@ def figures(questions: Sequence[Question], now: float) -> Figures:
 def best_saving(questions: Sequence[Question], now: float, in_force: Container[str] = ()) -> Saving | None:
     """Return the rule that would have saved most of the waiting time; None if no rule would have saved any.
 
-    Only rules that the program offered with questions which the user answered with a yes for one call count.
-
-    Args:
-        questions: the questions.
-        now: the present time in monotonic seconds.
-        in_force: allow rules that need not be added.
+    Only rules that the program offered with questions which the user answered with a yes for one call count, unless
+    they are in force.
     """
     groups: dict[str, list[Question]] = {}
     for question in questions:

@@ -51,7 +51,7 @@ class ActionContext:
         self.screen.app.push_screen(TextPage(title, text_at, follows=follows))
 
     def start(self, name: str, work: Coroutine[object, object, None]) -> None:
-        """Start work beside the screen; an error for the user is said."""
+        """Start work beside the screen, and show what it refuses."""
         self.screen.run_worker(self._finish(work), name=name, group=name, exit_on_error=False)
 
     async def _finish(self, work: Coroutine[object, object, None]) -> None:
