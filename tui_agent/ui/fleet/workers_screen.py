@@ -12,7 +12,7 @@ from textual.content import Content
 from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.fleet_records import UnitRow, UnitState
 from tui_agent.ui.base.commands import bindings_for, hint
-from tui_agent.ui.panel.time_bars import WindowKeys, pair_keys
+from tui_agent.ui.panel.time_bars import WindowKeys, merged, pair_keys
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs
@@ -103,13 +103,8 @@ def _lane(name: str, spans: Sequence[LaneSpan], start: int, end: int, now: int, 
             cells[first] = _BORDER
         before = last
     shown = plain_text(name, label)
-    runs: list[Run] = [(f" {shown}{' ' * (label - width_of_runs([(shown, '')]))} ", "")]
-    for text, style in cells:
-        if runs[-1][1] == style and len(runs) > 1:
-            runs[-1] = (runs[-1][0] + text, style)
-        else:
-            runs.append((text, style))
-    return Line(clipped(runs, width))
+    name = f" {shown}{' ' * (label - width_of_runs([(shown, '')]))} "
+    return Line(clipped([(name, ""), *merged(cells)], width))
 
 
 def _natural(name: str) -> tuple[int, str]:
@@ -184,7 +179,7 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
     @property
     def length(self) -> float:
         """Seconds from the start of the fleet to its end or to now."""
-        return max(1.0, (self._state.end(self._now()) - self._state.started) / 1000)
+        return max(1.0, (self._state.end(self._now()) - self._state.status.started) / 1000)
 
     def _tick(self) -> None:
         if self._state.running:
@@ -202,7 +197,7 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
 
     def _lane_rows(self, width: int) -> Sequence[Line]:
         now, (start, span) = self._now(), self.window.seen(self.length)
-        begin = self._state.started + round(start * 1000)
+        begin = self._state.status.started + round(start * 1000)
         lanes = lanes_of(self._state.rows.values())
         return lane_rows(lanes, begin, begin + round(span * 1000), now, width, _ALL)
 
