@@ -18,7 +18,6 @@ from textual.widget import Widget
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
 from tui_agent.ui.text.shown_paths import shown_summary
@@ -85,7 +84,7 @@ class ApprovalController(TypedKeys):
         self,
         screen: AnyScreen,
         bridge: AnswerTaker,
-        clock: Clock,
+        clock: Callable[[], float],
         pending: PendingApprovals,
         entry: Callable[[], TextEntry],
         foot: FootRows = lambda: (0, 0),

@@ -19,6 +19,7 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
@@ -366,3 +367,10 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
         if not isinstance(row, RowsView) or not row.has_answers:
             return None, None
         return row, command_at(self, self.WHERE, row.line_at(y - region.y + row.scroll_offset.y), x - region.x)
+
+
+def unread_text(view: RowsView, key: str) -> str:
+    """Return how many rows are left to read, and with which key; empty once the end was on the screen."""
+    if view.read_to_end:
+        return ""
+    return f"▼ {count_text(view.rows_below, 'more row')} · {key} reads on; yes counts once you saw the end"

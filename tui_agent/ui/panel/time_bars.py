@@ -127,10 +127,10 @@ def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float
         for at in times.steers:
             if start <= at <= start + span:
                 cells[min(columns - 1, int((at - start) / span * columns))] = ("▼", "steer")
-    return _merged(cells)
+    return merged(cells)
 
 
-def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
+def merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
     """Merge neighbours of the same style."""
     runs: list[Run] = []
     for text, style in cells:

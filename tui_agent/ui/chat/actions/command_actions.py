@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -23,9 +22,6 @@ from .background_actions import JobActions, ServerActions
 from .page_actions import PageActions
 from .session_actions import SessionActions
 from .setting_actions import SettingActions
-
-CallRequest: TypeAlias = CallList.CancelRequested | CallList.ExtendRequested | CallList.RevertRequested
-"""A request of the list of calls."""
 
 
 class CommandActions:
@@ -63,13 +59,13 @@ class CommandActions:
         self.say(f"There is no command /{typed.name}.{near} \\/{typed.name} sends the text.", wrong=True)
         return False
 
-    def change_call(self, event: CallRequest) -> None:
+    def change_call(self, event: CallList.ChangeRequested) -> None:
         """Do with a call what the list of calls asks for."""
-        if isinstance(event, CallList.RevertRequested):
+        if event.change == "revert":
             self.session.rewind(event.view)
         elif reason := self._context.bridge.refusal("call"):
             self.say(reason, wrong=True)
-        elif isinstance(event, CallList.CancelRequested):
+        elif event.change == "cancel":
             self.jobs.cancel_call(event.view.call_id)
         else:
             self.jobs.extend_call(event.view)
