@@ -62,10 +62,9 @@ class Welcome(Widget, can_focus=True):
         use_draft: Callable[[str], object] = str,
         leave: Callable[[], object] = str,
         themes: Callable[[], Sequence[str]] = tuple,
-        id: str | None = None,  # noqa: A002
     ) -> None:
         """Create the page; without a `service` it has only the ideas."""
-        super().__init__(id=id)
+        super().__init__(id="welcome")
         self._label = label
         self._service = service
         self._use_draft = use_draft

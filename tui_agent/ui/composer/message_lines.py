@@ -94,8 +94,8 @@ class RefusalLine(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.reason = ""
         """The reason; empty while the line is hidden."""
         self._draft = ""
@@ -146,8 +146,8 @@ class MentionPreview(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.place = ("", 1)
         """Path of the highlighted file and number of the first line to show; the path is empty without a file."""
         self._text = ""

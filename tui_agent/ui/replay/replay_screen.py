@@ -89,7 +89,7 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         surroundings = replace(options.surroundings, clock=lambda: self.timeline.time_at(self._at))
         self.replay_bridge = ReplayBridge()
         super().__init__(self.replay_bridge, replace(options, surroundings=surroundings))
-        self.scrubber = Scrubber(timeline.length, id="scrubber")
+        self.scrubber = Scrubber(timeline.length)
         """Shows the position, and seeks."""
         self.entry.rows_below = 1
 
