@@ -91,18 +91,8 @@ class FrameLine(CoalescedRefresh):
         label: str,
         status: SessionStatus,
         read_tree: ReadTree,
-        *,
-        id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the line.
-
-        Args:
-            place: directory and branch at the start.
-            label: text beside the model's name.
-            status: status of the session.
-            read_tree: returns the branch and True if files are changed; None if that is not known.
-        """
-        super().__init__(id=id)
+        super().__init__(id="frame")
         self._place = place
         self._read_tree = read_tree
         self._is_changed: bool = False
@@ -206,8 +196,8 @@ class StatusLine(CoalescedRefresh):
     read_output: ReadOutput | None = None
     """Runs the command of the settings."""
 
-    def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus) -> None:
+        super().__init__(id="status")
         self._surroundings = surroundings
         self._output = ""
         self._given: JsonObject = {}
@@ -439,9 +429,9 @@ class StatusBars:
         read_tree: ReadTree,
         read_output: ReadOutput,
     ) -> None:
-        self.frame = FrameLine(place, label, status, read_tree, id="frame")
+        self.frame = FrameLine(place, label, status, read_tree)
         """The rule over the composer."""
-        self.line = StatusLine(surroundings, status, id="status")
+        self.line = StatusLine(surroundings, status)
         """The last line."""
         self.line.place = lambda: self.frame.place
         self.line.read_output = read_output

@@ -5,9 +5,7 @@ Files are left and the differences of the selected one right; in a narrow window
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
@@ -18,7 +16,6 @@ from tui_agent.protocol.facts.diff_facts import (
     FileChange,
     FileDifference,
 )
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -52,19 +49,12 @@ class DiffScreen(ListPage[ChangedFile, None]):
     WHERE = "diff"
     KEYS = ("open_file", "other_view", "undo_file", "search", "close")
     DETAIL_ROWS = 0
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("diff")]
     DEFAULT_CSS = """
     DiffScreen.-beside .list-detail { width: 62%; }
     """
 
     def __init__(self, changes: "SessionDiff", busy: Callable[[], bool], clock: Callable[[], float]) -> None:
-        """Create the page.
-
-        Args:
-            changes: lists, compares and undoes.
-            busy: returns True during a run, when nothing can be undone.
-            clock: monotonic seconds, for second presses.
-        """
+        """Create the page; nothing can be undone while `busy` returns True."""
         super().__init__("Changes", key=lambda file: file.shown, clock=clock)
         self._changes = changes
         self._busy = busy

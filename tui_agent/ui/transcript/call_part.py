@@ -362,7 +362,7 @@ def _files_of(view: CallViewState) -> list[FileChange]:
     diff, path = details.get("diff"), details.get("path")
     if view.changes.files or view.status != "ok" or not isinstance(diff, str) or not diff:
         return view.changes.files
-    return [FileChange(path if isinstance(path, str) else "", "modified", Diff(diff))]
+    return [FileChange(path if isinstance(path, str) else "", Diff(diff))]
 
 
 def _is_quiet_read(view: CallViewState) -> bool:
