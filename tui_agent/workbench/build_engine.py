@@ -158,6 +158,8 @@ class Engine:
     Raises:
         ConfigurationError: no key is set.
     """
+    side: SideRequests
+    """Asks models beside the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +269,7 @@ async def _build(
         file_hooks=file_hooks,
         plugins=plugins,
         make_provider=providers.build,
+        side=side,
     )
 
 

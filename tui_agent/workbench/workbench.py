@@ -86,6 +86,8 @@ class Workbench:
         self.commands = SessionCommands(engine, options, examine)
         """Export, copy, checks of the installation, state of the work tree."""
         self.models = SessionModels(engine, options)
+        self.aside = engine.side.aside
+        """Answers a question beside the conversation."""
         self.settings = SessionSettings(engine.locations, options)
         kept_in = engine.locations.sessions_dir if options.keep_session else None
         self.prompt_history = prompts if prompts is not None else PromptStore(kept_in, options.cwd)

@@ -51,6 +51,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
     row("chat.stop", "/stop", "stop", "End the run after this step"),
     row("chat.mode", "/mode [NAME]", "mode", "Choose the permission mode", palette=False),
     row("chat.theme", "/theme [NAME]", "theme", "Choose the colours", palette=False),
+    row("chat.btw", "/btw QUESTION", "side question",
+        "Ask something beside the conversation, also during a run; the agent does not see it", needs="session"),
     row("chat.cost", "/cost", "cost", "Tokens and cost of this session"),
     row("chat.stats", "/stats", "all sessions", "Tokens and cost of all sessions, by day, model and folder",
         needs="session"),

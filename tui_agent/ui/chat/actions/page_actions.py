@@ -41,6 +41,7 @@ class PageActions:
             "chat.skills": self._show_skills,
             "chat.open_newest": self._open_newest,
             "chat.timeline": lambda _: self.show_timeline(),
+            "chat.btw": self._ask_aside,
             "chat.cost": self._show_cost,
             "chat.stats": lambda _: self._context.start("stats", self._show_statistics()),
             "chat.doctor": self._doctor,
@@ -65,6 +66,17 @@ class PageActions:
             self._context.say(str(error), wrong=True)
         else:
             self._context.show_page("Doctor", lambda _: Content(text))
+
+    def _ask_aside(self, question: str) -> bool:
+        from tui_agent.ui.dialogs.side_question_page import SideQuestionPage
+
+        if (bench := self._context.bench()) is None:
+            return False
+        if question:
+            self._context.screen.app.push_screen(SideQuestionPage(question, bench.aside))
+        else:
+            self._context.say("Type a question: /btw QUESTION", wrong=True)
+        return bool(question)
 
     async def _show_statistics(self) -> None:
         if (bench := self._context.bench()) is None:
