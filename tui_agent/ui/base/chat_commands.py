@@ -99,6 +99,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
     row("chat.rename", "/rename NAME", "rename", "Give this session a name"),
     row("chat.resume", "/resume [ID | WORDS]", "resume",
         "Switch to another session, from a list or by its words", needs="sessions"),
+    row("chat.tasks", "/tasks", "tasks",
+        "Your sessions, also those of other windows: which run, which need you; answer and switch", needs="sessions"),
     row("chat.clear", "/clear", "new session",
         "Begin a new session with an empty conversation; the present one stays saved", needs="sessions"),
     row("chat.fork", "/fork [N]", "fork", "Continue in a copy of this session; N leaves out your last N messages",

@@ -162,6 +162,10 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("jobs.open_output", "enter", "output", "Show what the command has printed"),
     row("jobs.stop", "ctrl+x delete", "stop", "Twice: stop the command and everything it started"),
     row("jobs.detach", "ctrl+d", "detach", "Twice: let the command run on after tui-agent has ended"),
+    # tasks
+    row("tasks.open_task", "enter", "open", "Switch to the session, or show all of a question that waits elsewhere"),
+    row("tasks.allow", "y", "allow", "Twice: allow the call that waits in this session"),
+    row("tasks.deny", "n", "deny", "Twice: deny it"),
     # report
     row("report.permissions", "p", "permissions", "Show every rule in force", needs="session"),
     row("report.add_rule", "ctrl+a", "add the rule", "Add the rule that would have saved most time", needs="session"),
