@@ -48,6 +48,8 @@ class ChangedFileList:
     files: tuple[ChangedFile, ...] = ()
     note: str = ""
     """Reason why it is empty or not complete."""
+    kept: int = 0
+    """Number of files that the user kept, which are not listed as long as they stay the same."""
 
 
 @dataclass(frozen=True, slots=True)

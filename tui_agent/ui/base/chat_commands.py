@@ -71,7 +71,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "The newest run over time: model, calls and waits, with zoom; a click on the small one opens it, too"),
     row("chat.files", "/files", "files", "The files that this session has changed, with their diffs"),
     row("chat.diff", "/diff", "changes",
-        "What this session changed, and the work tree against HEAD; undo a file or a part", needs="session"),
+        "What this session changed, and the work tree against HEAD; keep or undo a file or a part", needs="session"),
     row("chat.findings", "/findings", "findings", "What the last /review found; opens each at its line",
         needs="session"),
     row("chat.tools", "/tools", "list tools", "The tools that the model can call, with the rules that apply to them",

@@ -181,8 +181,16 @@ class PageActions:
         context = self._context
         if (bench := context.bench()) is not None:
             clock = context.options.surroundings.clock
-            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock)
+            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock, self._changes_so_far)
             context.screen.app.push_screen(page)
+
+    def _changes_so_far(self) -> tuple[int, int]:
+        """Return how many calls have ended, and how many changes of files are known."""
+        state = self._state()
+        places = state.ledger.places
+        open_calls = sum(len(places[kind]) for kind in ("waiting", "running", "needs_you"))
+        changes = sum(totals.changes for totals in state.files.files.values())
+        return len(state.ledger.calls) - open_calls, changes
 
     def show_findings(self) -> None:
         """Open the page with the findings of the last review."""
