@@ -8,7 +8,7 @@ from pathlib import Path
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference
+from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference, Revision
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome
 from tui_agent.rewind import Rewinder
 from tui_agent.rewind.session_changes import compare, undo_steps
@@ -54,6 +54,10 @@ class SessionDiff:
     def show_kept(self, view: DiffView, /) -> None:
         """List the kept files of a view again."""
         self._kept = {key: now for key, now in self._kept.items() if key[0] != view}
+
+    async def revisions(self) -> tuple[Revision, ...]:
+        """Return the branches and commits that can be reviewed; none outside of git."""
+        return await asyncio.to_thread(self._tree.revisions)
 
     async def difference(self, file: ChangedFile, /) -> FileDifference:
         """Return the differences of a file."""

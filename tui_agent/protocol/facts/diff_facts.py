@@ -53,6 +53,16 @@ class ChangedFileList:
 
 
 @dataclass(frozen=True, slots=True)
+class Revision:
+    """A branch or commit that can be reviewed."""
+
+    name: str
+    text: str
+    """First line of the commit's message."""
+    kind: Literal["branch", "commit"]
+
+
+@dataclass(frozen=True, slots=True)
 class FileDifference:
     """The differences of one file, as they are shown. Undoing them refuses if the file has changed since."""
 
