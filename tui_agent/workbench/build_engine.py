@@ -207,15 +207,11 @@ async def _build(
     rules = parse_rules(loaded.rules)
     only = offered_tools(options.extras.tools)
     start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
-    await _announce(start)
-    await _export_spans(start, stack)
-    _warn_of_unknown_price(start, provider)
+    await _announce(start, provider, stack)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    earlier = start.session.folders(options.cwd)
-    policy = _policy(
-        start, rules, folder, await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, earlier)
-    )
+    kept = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, start.session.folders(options.cwd))
+    policy = _policy(start, rules, folder, kept)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
     live = _let_others_ask(start, gate, watched=watched)
@@ -226,7 +222,6 @@ async def _build(
     loop = AgentLoop(config)
     if answers is not None:
         answers.loop = loop
-    choice = _choice(start, loop, providers)
     file_hooks = await _open_file_hooks(start, folder, loop, stack, watched=watched)
     _check_edits(languages, loop, start.contents)
     return Engine(
@@ -241,7 +236,7 @@ async def _build(
         loaded=loaded,
         locations=locations,
         jobs=start.jobs,
-        choice=choice,
+        choice=_choice(start, loop, providers),
         definitions=_connect(start, loop, definitions, providers, side),
         servers=servers,
         file_hooks=file_hooks,
@@ -355,8 +350,8 @@ async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
     await stack.enter_async_context(exporter.SpanStream.to_collector(start.bus, endpoint, __version__))
 
 
-async def _announce(start: _Start) -> None:
-    """Publish the first event of the session, and remove the layers that it reports as discarded."""
+async def _announce(start: _Start, provider: ModelProvider, stack: AsyncExitStack) -> None:
+    """Publish the first events of the session, and remove the layers that it reports as discarded."""
     branch = await asyncio.to_thread(branch_of, start.options.cwd)
     resumes = start.resumes_calls
     if abandoned := start.session.abandoned_layers(resume_pending_calls=resumes):
@@ -366,6 +361,8 @@ async def _announce(start: _Start) -> None:
         start.bus.publish(SessionRenamed(id=start.session.id, title=start.options.extras.title))
     if start.unsaved:
         start.bus.publish(SessionSaveFailed(id=start.session.id, error=start.unsaved))
+    await _export_spans(start, stack)
+    _warn_of_unknown_price(start, provider)
 
 
 def _discard_layers(trials: Trials, calls: Sequence[str]) -> None:
