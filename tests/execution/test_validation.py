@@ -14,6 +14,8 @@ from tui_agent.protocol.messages import JsonObject, parse_tool_call
 
 
 class Item(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
     text: str
 
 
@@ -48,6 +50,9 @@ def complaint(arguments: JsonObject) -> str:
         ({"path": "a", "items": [{"text": "t"}, {}]}, "items[1].text: is required"),
         ({"path": "a", "limt": 3}, "limt: unknown argument; did you mean limit?"),
         ({"path": "a", "zzz": 3}, "zzz: unknown argument"),
+        ({"path": "a", "items": [{"text": "t", "texx": 1}]}, "items[0].texx: unknown argument; did you mean text?"),
+        ({"path": "a", "items": [{"text": "t", "items": 1}]}, "items[0].items: unknown argument; it has text"),
+        ({"path": "a", "items": [{}]}, "items[0].text: is required (string)"),
         ({"path": "a" * 500, "limit": "b" * 500}, "bbb…"),
     ],
 )

@@ -7,7 +7,7 @@ import difflib
 import importlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +105,8 @@ def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
         try:
             tool.arguments_model.model_validate(arguments)
         except ValidationError as fault:
-            known = _properties(tool)
-            return [_pydantic_line(dict(detail), known) for detail in fault.errors(include_url=False)]
+            schema = tool.spec.input_schema
+            return [_pydantic_line(dict(detail), schema) for detail in fault.errors(include_url=False)]
         return []
     # A schema may come from a tool server.
     lines = try_call(_schema_lines, tool.spec.input_schema, arguments)
@@ -116,14 +116,17 @@ def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
     return lines
 
 
-def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
+def _pydantic_line(detail: dict[str, Any], schema: JsonObject) -> str:
+    *outer, name = detail["loc"]
     path = _path(detail["loc"])
     message = str(detail["msg"])
     if detail["type"] == "missing":
-        return f"{path}: is required{_wanted(known.get(path))}"
+        return f"{path}: is required{_wanted(_fields_at(schema, outer).get(name))}"
     if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(path, known, 1)
-        return f"{path}: unknown argument" + (f"; did you mean {near[0]}?" if near else "")
+        near = difflib.get_close_matches(str(name), known := _fields_at(schema, outer), 1)
+        # The line below lists only the arguments themselves, not the fields of one.
+        fields = f"; it has {', '.join(known)}" if outer and known else ""
+        return f"{path}: unknown argument" + (f"; did you mean {near[0]}?" if near else fields)
     return f"{path}: {message}, got {_shown(detail.get('input'))}"
 
 
@@ -179,6 +182,15 @@ def _expected(tool: Tool) -> str:
 def _properties(tool: Tool) -> JsonObject:
     properties: object = tool.spec.input_schema.get("properties")
     return properties if is_object(properties) else {}
+
+
+def _fields_at(schema: JsonObject, place: Sequence[str | int]) -> JsonObject:
+    """Return the fields that pydantic's schema names for an object at a place of the arguments; empty for others."""
+    found = schema
+    for step in place:
+        found = found.get("items", {}) if isinstance(step, int) else found.get("properties", {}).get(step, {})
+        found = schema.get("$defs", {}).get(str(found.get("$ref")).rpartition("/")[2], found)
+    return found.get("properties", {})
 
 
 def _wanted(schema: object) -> str:
