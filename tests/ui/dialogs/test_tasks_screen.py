@@ -92,6 +92,21 @@ async def test_keys_answer_twice_and_open_what_no_program_has_open() -> None:
         assert app.left == ["s5"]
 
 
+async def test_a_call_is_allowed_only_after_all_of_its_question_was_visible() -> None:
+    tasks = Fixed()
+    app = Host(tasks)
+    async with app.run_test(size=(80, 16)) as pilot:
+        for keys, expected in (("yy", []), (["enter", "escape", "y"], []), ("y", [("r1", "allow")])):
+            for key in keys:
+                app.clock.now += 1
+                await pilot.press(key)
+                await app.workers.wait_for_complete()  # pyright: ignore[reportUnknownMemberType]
+                await pilot.pause()
+            assert tasks.answers == expected, keys
+            if keys == "yy":
+                assert said(app) == "Not all of the question is visible: enter shows it."
+
+
 @pytest.mark.slow
 async def test_a_real_session_gets_its_answer_from_the_page(tmp_path: Path) -> None:
     request = ApprovalRequest(

@@ -304,6 +304,11 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         return self.rows.selected
 
     @property
+    def shows_whole_detail(self) -> bool:
+        """True if all rows of the selected item in full are visible."""
+        return self._detail.display and 0 < self._detail.total <= self._detail.row_count
+
+    @property
     def query_text(self) -> str:
         """Text of the search."""
         return self._query

@@ -11,7 +11,7 @@ from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.task_facts import TaskFact, TaskQuestion, TaskState
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
@@ -62,6 +62,8 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         self._now = now
         self._is_reading = True
         self._asked_about = ""
+        self._opened: set[str] = set()
+        """Requests of the questions whose whole text was opened."""
 
     def on_mount(self) -> None:
         """Read the sessions, and follow them."""
@@ -79,6 +81,7 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         elif task.state == "closed":
             self.dismiss(task.id)
         else:
+            self._opened.update(question.request for question in task.questions)
             text = Content("\n".join(row.plain for row in self.detail_rows(task, 100)))
             self.app.push_screen(TextPage(one_line(visible(task.title), 60), lambda _: text))
 
@@ -112,7 +115,9 @@ class TasksScreen(ListPage[TaskFact, str | None]):
             self._asked_about = question.request
         if answer not in question.answers:
             self.say("Here it can only be denied: its input is too long, or it needs more than a yes.", "warning")
-        elif self.is_confirmed(answer, one_line(visible(_first_line(question)), 60), effect):
+        elif answer == "allow" and not self.shows_whole_detail and question.request not in self._opened:
+            self.say(f"Not all of the question is visible: {hint('tasks.open_task', 'shows it')}.", "warning")
+        elif self.is_confirmed(answer, one_line(sanitise(_first_line(question)), 60), effect):
             self.run_worker(self._send(task, question, answer), group="tasks-answer", exit_on_error=False)
 
     async def _send(self, task: TaskFact, question: TaskQuestion, answer: str) -> None:
