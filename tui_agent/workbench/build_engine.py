@@ -207,10 +207,7 @@ async def _build(
     _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    earlier = start.session.folders(options.cwd)
-    policy = _policy(
-        start, rules, folder, await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, earlier)
-    )
+    policy = await _policy(start, rules, folder, given)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
     _let_notifiers_ask(start, gate, watched=watched)
@@ -561,14 +558,16 @@ def _choice(start: _Start, loop: AgentLoop, providers: ProviderBuilder) -> Model
 # --- policy and rewinder ----------------------------------------------------------------------------------------------
 
 
-def _policy(
-    start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust, kept: Sequence[Path]
+async def _policy(
+    start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust, given: Sequence[Path]
 ) -> PermissionPolicy:
     """Return the policy, with the grants and folders that the session still has."""
+    session, root = start.session, start.options.cwd
+    kept = await asyncio.to_thread(kept_folders, start.bus, root, given, session.folders(root))
     policy = build_policy(
         start.loaded,
         rules,
-        start.options.cwd,
+        root,
         start.locations,
         start.archive,
         folders=(*start.options.folders, *kept),
@@ -577,8 +576,7 @@ def _policy(
         is_trusted=folder.is_trusted,
     )
     start.trial_rules.policy = policy
-    session = start.session
-    restore_session_rules(policy, session.grants(start.options.cwd), session.restrictions, start.bus)
+    restore_session_rules(policy, session.grants(root), session.restrictions, start.bus)
     return policy
 
 

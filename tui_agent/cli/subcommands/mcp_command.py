@@ -1,7 +1,6 @@
 """`tui-agent mcp`: lists, adds, removes and tries tool servers."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +74,7 @@ def add(
         ToolServer.model_validate(values)
     except ValidationError as error:
         raise click.UsageError(error.errors()[0]["msg"]) from error
-    file = Locations.of_user(os.environ).user_file
+    file = Locations.of_user().user_file
     store_server(file, name, values)
     say(f"{name} was added to {file}; try it: tui-agent mcp test {name}")
 
@@ -84,7 +83,7 @@ def add(
 @click.argument("name")
 def remove(name: str) -> int:
     """Remove a server from your settings."""
-    file = Locations.of_user(os.environ).user_file
+    file = Locations.of_user().user_file
     if not remove_server(file, name):
         say_error(f"tui-agent: {file} has no server {name}")
         return FAILED
@@ -104,7 +103,7 @@ async def _try(found: "ConfiguredServer") -> int:
     from tui_agent.mcp.server_pool import ServerPool
 
     server = found.server.model_copy(update={"enabled": True})
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     parts = server_parts(Path.cwd(), EventBus(), locations)
     alone = [type(found)(found.name, server, found.origin)]
     async with ServerPool(alone, parts, window=lambda: 0).running() as pool:
@@ -128,7 +127,7 @@ def logout(name: str) -> int:
 
     if (found := _found(name)) is None:
         return FAILED
-    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(os.environ))
+    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user())
     say(ServerTask(found.name, found.server, found.origin, parts).logout())
     return 0
 
@@ -140,7 +139,7 @@ async def _login(found: "ConfiguredServer") -> int:
 
     server = found.server.model_copy(update={"enabled": True})
     questions = ServerQuestions(ask=ask_in_terminal)
-    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(os.environ), questions)
+    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(), questions)
     pool = ServerPool([type(found)(found.name, server, found.origin)], parts, window=lambda: 0)
     task = pool.tasks[found.name]
     if refused := task.login():
@@ -190,7 +189,7 @@ def _report(pool: "ServerPool", name: str) -> int:
 
 def _configured() -> tuple[tuple["ConfiguredServer", ...], tuple[str, ...]]:
     options = LaunchOptions.for_command(Path.cwd())
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     loaded = load_effective_settings(options, locations)
     servers, notes = configured_servers(options, folder_trust(options.cwd, locations), loaded)
     return servers, (*loaded.ignored, *notes)
