@@ -1,11 +1,10 @@
 """Questions of an agent that go elsewhere, `[[notify]]`: to a command, a URL or a topic of ntfy; some may be answered.
 
-An answer allows or denies one call and never stores a rule. It must repeat the token of its question: a keyed hash of
-session, call and a random number, good for one answer while the question waits.
+An answer allows or denies one call and never stores a rule. It must repeat the token of its question: a random
+one, good for one answer of its notifier while the question waits.
 """
 
 import asyncio
-import hmac
 import json
 import os
 import re
@@ -46,37 +45,6 @@ class NotifyError(Exception):
     """A question could not be sent, or its answer does not count; the text has the reason."""
 
 
-class Tokens:
-    """The tokens of one session's questions. The key never leaves this process."""
-
-    def __init__(self, session_id: str) -> None:
-        self._session = session_id
-        self._key = secrets.token_bytes(32)
-        self._open: dict[str, float] = {}
-        """The random number of each token that was not used, with the monotonic time of its end."""
-
-    def new(self, notifier: str, request: ApprovalRequest, seconds: float) -> str:
-        """Return a token for one answer of a notifier to a question."""
-        nonce = secrets.token_urlsafe(16)
-        self._open[nonce] = time.monotonic() + seconds
-        return f"{nonce}.{self._signature(nonce, notifier, request)}"
-
-    def use(self, token: object, notifier: str, request: ApprovalRequest) -> bool:
-        """Return True for a token of this question that is neither used nor too old; it is used now."""
-        nonce, _, signature = token.partition(".") if isinstance(token, str) else ("", "", "")
-        expected = self._signature(nonce, notifier, request)
-        is_signed = hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace"))
-        return is_signed and time.monotonic() <= self._open.pop(nonce, -1.0)
-
-    def drop(self, token: str) -> None:
-        """Let a token end, because its question is answered."""
-        self._open.pop(token.partition(".")[0], None)
-
-    def _signature(self, nonce: str, notifier: str, request: ApprovalRequest) -> str:
-        signed = json.dumps([self._session, request.request_id, request.call_id, request.digest, notifier, nonce])
-        return hmac.digest(self._key, signed.encode(), "sha256").hex()
-
-
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A question for one notifier."""
@@ -98,7 +66,8 @@ class Notifiers:
         self._working_dir = working_dir
         self._bus = bus
         self._watched = watched
-        self._tokens = Tokens(session_id)
+        self._tokens: dict[str, tuple[str, str, float]] = {}
+        """Tokens that no answer has used: notifier, question, and the end of each on the monotonic clock."""
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """Send a question to every notifier and return the first answer that counts; None if there is none."""
@@ -117,15 +86,17 @@ class Notifiers:
 
     async def _ask_one(self, notifier: NotifySettings, request: ApprovalRequest) -> ApprovalDecision | None:
         found: list[ApprovalDecision] = []
+        token = secrets.token_urlsafe(32)
 
         async def ask() -> None:
             if self._watched and notifier.after:
                 await asyncio.sleep(notifier.after)
             question = _question(request, notifier, self._session, self._working_dir)
-            token = self._tokens.new(notifier.label, request, notifier.timeout) if question.answers else ""
+            if question.answers:
+                self._tokens[token] = notifier.label, request.request_id, time.monotonic() + notifier.timeout
             try:
                 async with asyncio.timeout(notifier.timeout):
-                    said = await self._send(notifier, question, token)
+                    said = await self._send(notifier, question, token if question.answers else "")
                 if question.answers and said is not None:
                     found.append(self._decision(notifier, question, said))
             except TimeoutError:
@@ -135,7 +106,7 @@ class Notifiers:
                 text = f"notify {notifier.label}: {str(error).rstrip('.')}.{rest}"
                 self._bus.publish(Warned(code="hook_failed", text=text))
             finally:
-                self._tokens.drop(token)
+                self._tokens.pop(token, None)
 
         await run_service("notify", ask())
         return found[0] if found else None
@@ -178,8 +149,10 @@ class Notifiers:
         values: JsonObject | None = None
         if given is not None or (answer == "allow" and request.question is not None):
             values = _values(request, given)
-        if not self._tokens.use(said.get("token"), notifier.label, request):
+        label, question_id, end = self._tokens.get(str(said.get("token")), ("", "", 0.0))
+        if (label, question_id) != (notifier.label, request.request_id) or time.monotonic() > end:
             raise NotifyError("its answer does not count: the token is not that of this question, or was used")
+        del self._tokens[str(said["token"])]
         return ApprovalDecision(
             decision="approve" if answer == "allow" else "deny",
             note=escaped(note[:MAX_NOTE]),
