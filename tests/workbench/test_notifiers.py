@@ -21,7 +21,7 @@ from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQue
 from tui_agent.providers import ScriptedProvider, call, reply
 from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
 from tui_agent.settings import Locations, NotifySettings, ProjectTrust, content_digest, load_settings
-from tui_agent.workbench.notifiers import MAX_ARGUMENTS, Notifiers
+from tui_agent.workbench.notifiers import MAX_ARGUMENTS, Notifiers, Tokens
 
 ASK = call("write", path="a.txt", content="x\n")
 
@@ -242,20 +242,17 @@ async def test_a_form_is_answered_with_its_values(given: Any, values: Any, tmp_p
     assert (decision.input if decision else None) == values
 
 
-async def test_a_token_is_good_for_one_answer_to_one_question(tmp_path: Path) -> None:
-    tokens: list[str] = []
+def test_a_token_is_good_for_one_answer_of_one_notifier_to_one_question_in_time() -> None:
+    tokens, request = Tokens(), ApprovalRequest(call_id="1", digest="d", tool="bash", args={})
+    other = ApprovalRequest(call_id="1", digest="e", tool="bash", args={})
+    token = tokens.new("phone", request, 60)
 
-    def first_token(question: Any) -> dict[str, Any]:
-        tokens.append(question["token"])
-        return {"token": tokens[0], "answer": "allow"}
-
-    first, second = (ApprovalRequest(call_id="1", digest="d", tool="bash", args={}) for _ in range(2))
-    async with Server(first_token) as server:
-        asking = Notifiers([notifier(url=server.base_url)], "s1", tmp_path, EventBus(), watched=True)
-        decisions = [await asking.ask(request) for request in (first, second, first)]
-
-    assert [decision and decision.decision for decision in decisions] == ["approve", None, None]
-    assert len(set(tokens)) == 3
+    assert not tokens.use(token, "script", request)
+    assert not tokens.use(token, "phone", other)
+    assert not Tokens().use(token, "phone", request)
+    assert tokens.use(token, "phone", request)
+    assert not tokens.use(token, "phone", request)
+    assert not tokens.use(tokens.new("phone", request, -1), "phone", request)
 
 
 @table(

@@ -35,9 +35,15 @@ REFUSED_BY = {
 """Words for `denied_user` if the user did not answer, by what answered."""
 
 
+ANOTHER_PROGRAM = "another tui-agent"
+"""`via` of an answer that the user gave in the list of tasks of another program."""
+
+
 def via_words(decision: str, via: str) -> str:
     """Return who answered a question from elsewhere, and what; empty for an answer here."""
     words = {"approve": "allowed", "deny": "denied"}.get(decision, "skipped")
+    if via == ANOTHER_PROGRAM:
+        return f"{words} in {via}"
     return f"{words} by notify {via}" if via else ""
 
 

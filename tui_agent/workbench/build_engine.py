@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ServerPool
 
     from .file_hooks import FileHooks
+    from .live_session import LiveSession
     from .tool_servers import ServerAnswers
 
 ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
@@ -128,6 +129,10 @@ class Engine:
     Raises:
         ConfigurationError: no key is set.
     """
+    side: SideRequests
+    """Asks models beside the conversation."""
+    live: "LiveSession | None"
+    """Shows the session to the user's other programs; None without a journal or a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +215,7 @@ async def _build(
     policy = await _policy(start, rules, folder, given)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
-    _let_notifiers_ask(start, gate, watched=watched)
+    live = _let_others_ask(start, gate, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
     languages = await _open_language_servers(start, stack)
     config = await _loop_config(start, provider, policy, gate, layers, side, languages, only)
@@ -239,6 +244,8 @@ async def _build(
         file_hooks=file_hooks,
         plugins=plugins,
         make_provider=providers.build,
+        side=side,
+        live=live,
     )
 
 
@@ -465,15 +472,25 @@ def _check_edits(languages: "LanguageServers | None", loop: AgentLoop, contents:
         check_edits(languages, loop, contents)
 
 
-def _let_notifiers_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> None:
-    """Let `[[notify]]` send the questions elsewhere. Without a user, one that may answer is asked in their place."""
+def _let_others_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> "LiveSession | None":
+    """Let `[[notify]]` and the user's other programs ask the questions, too; return what these see of the session.
+
+    Without a user, only notifiers that may answer are asked, in their place.
+    """
+    live, session, cwd = None, start.session, start.options.cwd
+    if watched and session.path is not None:
+        from .live_session import LiveSession
+
+        live = LiveSession(session.path, session.id, cwd, start.bus)
+        gate.approver = live.ask
     notifiers = [one for one in start.loaded.settings.notify if watched or one.answers]
     if notifiers:
         # Imported here so that a start without notifiers does not wait for it.
         from .notifiers import Notifiers
 
-        session, cwd = start.session.id, start.options.cwd
-        gate.approver = Notifiers(notifiers, session, cwd, start.bus, watched=watched).ask
+        programs = live.ask if live is not None else None
+        gate.approver = Notifiers(notifiers, session.id, cwd, start.bus, watched=watched, programs=programs).ask
+    return live
 
 
 async def _open_file_hooks(

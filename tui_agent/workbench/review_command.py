@@ -72,6 +72,10 @@ class PromptDefinitions:
         """True if a text runs a command or loads a skill."""
         return _is_review(text) or (self._files is not None and self._files.knows(text))
 
+    def asks_what_to_review(self, text: str) -> bool:
+        """True if a text is the built-in `/review` without an argument."""
+        return text.strip() == f"/{REVIEW.slash}" and not self._has_file
+
     def needs_own_run(self, text: str) -> bool:
         """True if a text cannot be a message to a run: it has commands to run, other tools, or another model."""
         return _is_review(text) or (self._files is not None and self._files.needs_own_run(text))

@@ -151,7 +151,7 @@ class SessionCommands:
             SessionError: the directory of the sessions cannot be read.
         """
         store = SessionStore(self._engine.locations.sessions_dir)
-        return await asyncio.to_thread(lambda: read_statistics(store.newest_paths()))
+        return await asyncio.to_thread(lambda: read_statistics(store.root, store.newest_paths()))
 
     async def doctor(self) -> str:
         """Return the checks of `tui-agent doctor`, a line each."""
