@@ -186,12 +186,7 @@ async def open_engine(
 
 
 async def _build(
-    stack: AsyncExitStack,
-    options: LaunchOptions,
-    screen_problems: ScreenProblems | None,
-    *,
-    watched: bool,
-    resume: bool,
+    stack: AsyncExitStack, options: LaunchOptions, problems: ScreenProblems | None, *, watched: bool, resume: bool
 ) -> Engine:
     """Build an engine from top to bottom; what it opens is closed with `stack`."""
     locations, loaded = prepare_settings(options)
@@ -211,7 +206,7 @@ async def _build(
     await _export_spans(start, stack)
     _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
-    folder = await _publish_notices(start, screen_problems)
+    folder = await _publish_notices(start, problems)
     policy = await _policy(start, rules, folder, given)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)

@@ -50,7 +50,7 @@ class Tokens:
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[str, str, float]] = {}
-        """Who may answer, the question, and the end on the monotonic clock, by the token that no answer has used."""
+        """Notifier, question, and end on the monotonic clock, of each token that no answer has used."""
 
     def new(self, notifier: str, request: ApprovalRequest, seconds: float) -> str:
         """Return a token for one answer of a notifier to a question."""
