@@ -55,7 +55,6 @@ from tui_agent.permissions.rules.rule import RuleLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.callbacks import notify
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.endpoint import CLOUDS
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, McpStatus
 from tui_agent.protocol.installation import install_command
@@ -71,8 +70,8 @@ from tui_agent.protocol.tool import Tool, ToolResources
 from tui_agent.protocol.tool_thread import run_in_thread
 from tui_agent.protocol.value_checks import expect_kind
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.anthropic_provider import EndpointTraits
 from tui_agent.providers.endpoint_profiles import ANTHROPIC, find_target
+from tui_agent.providers.endpoint_provider import provider_for
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.trial.trials import Trials
 
@@ -552,31 +551,7 @@ def provider_of(name: str) -> AnthropicProvider:
     key = None if endpoint.key_env is None else os.environ.get(endpoint.key_env)
     if endpoint.key_env is not None and not key:
         raise ConfigurationError(f"no key for {target.provider}: set {endpoint.key_env}")
-    if endpoint.kind == "openai":
-        from tui_agent.providers.kinds.openai_provider import OpenAiProvider, ResponsesProvider
-
-        return (ResponsesProvider if endpoint.api == "responses" else OpenAiProvider)(
-            target.name,
-            base_url=endpoint.base_url or "",
-            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop)),
-            auth_token=key,
-            headers=endpoint.headers,
-            extra_body=endpoint.extra_body,
-        )
-    if endpoint.kind in CLOUDS:
-        from tui_agent.providers.kinds.cloud_provider import CloudProvider
-
-        return CloudProvider(target, auth_token=key)
-    version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
-    return AnthropicProvider(
-        target.name,
-        auth_token=key,
-        base_url=endpoint.base_url,
-        headers={**version, **endpoint.headers},
-        betas=endpoint.betas,
-        extra_body=endpoint.extra_body,
-        endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
-    )
+    return provider_for(target, auth_token=key)
 
 
 def _options(options: ExecutionOptions | None, strategy: Strategy | str | None) -> ExecutionOptions:

@@ -416,7 +416,7 @@ class Locations:
         return self.config_dir / "themes"
 
     @classmethod
-    def of_user(cls, environment: Mapping[str, str]) -> "Locations":
+    def of_user(cls, environment: Mapping[str, str] = os.environ) -> "Locations":
         """Return the locations of the current user. `TUI_AGENT_HOME` puts them all into one directory."""
         home = environment.get(HOME_VARIABLE)
         if home:

@@ -9,9 +9,9 @@ from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.test_chat_flows import FakeFiles, kinds
 from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
-from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.composer.message_lines import MAX_LINES
+from tui_agent.workbench.workspace_completion import SourceSymbol
 
 pytestmark = pytest.mark.slow
 

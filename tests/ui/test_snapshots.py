@@ -10,9 +10,9 @@ from tests.ui.still import pressing, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import Failed, MessageDiscarded, Noticed, SessionLoaded, StepRetry
 from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
-from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.workbench.workspace_completion import SourceSymbol
 
 pytestmark = pytest.mark.slow
 

@@ -243,13 +243,13 @@ async def test_a_form_is_answered_with_its_values(given: Any, values: Any, tmp_p
 
 
 def test_a_token_is_good_for_one_answer_of_one_notifier_to_one_question_in_time() -> None:
-    tokens, request = Tokens("s1"), ApprovalRequest(call_id="1", digest="d", tool="bash", args={})
+    tokens, request = Tokens(), ApprovalRequest(call_id="1", digest="d", tool="bash", args={})
     other = ApprovalRequest(call_id="1", digest="e", tool="bash", args={})
     token = tokens.new("phone", request, 60)
 
     assert not tokens.use(token, "script", request)
     assert not tokens.use(token, "phone", other)
-    assert not Tokens("s1").use(token, "phone", request)
+    assert not Tokens().use(token, "phone", request)
     assert tokens.use(token, "phone", request)
     assert not tokens.use(token, "phone", request)
     assert not tokens.use(tokens.new("phone", request, -1), "phone", request)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.workbench import workspace_completion
-from tui_agent.workbench.workspace_completion import MAX_SYMBOLS_FOUND, WorkspaceSymbols, best_symbols
+from tui_agent.workbench.workspace_completion import MAX_SYMBOLS_FOUND, SourceSymbol, WorkspaceSymbols, best_symbols
 
 
 @asynccontextmanager

@@ -32,26 +32,6 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 
 _COMMANDS = {
-    "acp": ".subcommands.acp_command",
-    "completion": ".subcommands.completion_command",
-    "config": ".subcommands.config_command",
-    "doctor": ".subcommands.doctor",
-    "fleet": ".subcommands.fleet_command",
-    "hooks": ".subcommands.hooks_command",
-    "login": ".subcommands.login_command",
-    "mcp": ".subcommands.mcp_command",
-    "models": ".subcommands.models_command",
-    "permissions": ".subcommands.permissions_command",
-    "plugins": ".subcommands.plugins_command",
-    "serve": ".subcommands.serve_command",
-    "sessions": ".subcommands.sessions_command",
-    "stats": ".subcommands.stats_command",
-    "tools": ".subcommands.tools_command",
-    "update-check": ".subcommands.update_command",
-}
-"""Modules of the sub-commands, imported on use."""
-
-_SUMMARIES = {
     "acp": "Serve an editor by the Agent Client Protocol, on standard input and output.",
     "completion": "Print the completion script of SHELL: bash, zsh or fish.",
     "config": "Show and check the settings.",
@@ -69,7 +49,7 @@ _SUMMARIES = {
     "tools": "Show the tools.",
     "update-check": "Ask the package index for a newer version.",
 }
-"""First sentence of each sub-command's help, so that `--help` imports none of them."""
+"""First sentence of each sub-command's help, so that `--help` imports none of them; each has a module of its name."""
 
 EFFORTS = ("default", "off", "low", "medium", "high", "xhigh", "max")
 """Values of `effort`."""
@@ -340,7 +320,7 @@ class Program(click.Group):
         """Import and return a command."""
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module = importlib.import_module(_COMMANDS[cmd_name], __package__)
+        module = importlib.import_module(f".subcommands.{cmd_name.partition('-')[0]}_command", __package__)
         found: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return found
 
@@ -366,7 +346,7 @@ class Program(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sub-commands; imports none of them."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(_SUMMARIES.items()))
+            formatter.write_dl(sorted(_COMMANDS.items()))
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage of both forms."""

@@ -34,7 +34,7 @@ class SessionId(click.ParamType[str]):
 
         found = [
             summary
-            for summary in SessionStore(Locations.of_user(os.environ).sessions_dir).list()
+            for summary in SessionStore(Locations.of_user().sessions_dir).list()
             if summary.id.startswith(incomplete)
         ]
         return [
@@ -54,7 +54,7 @@ class ModelName(click.ParamType[str]):
         from tui_agent.workbench.configuration.model_list import configured_models
 
         try:
-            settings = load_settings(Locations.of_user(os.environ), environment=os.environ).settings
+            settings = load_settings(Locations.of_user(), environment=os.environ).settings
         except ConfigurationError:
             return []
         names = (fact.name for fact in configured_models(settings))

@@ -129,7 +129,7 @@ def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
     Raises:
         ConfigurationError: the user's settings have mistakes.
     """
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     settings = load_settings(locations).settings
     confine = partial(
         _confined,

@@ -78,7 +78,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     """Yield the result of each check for an agent in this directory."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     yield Finding("version", "ok", f"tui-agent {__version__}, Python {python}")
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     try:
         loaded = load_settings(locations, project=directory, trust=trust_for(directory, locations))
     except ConfigurationError as error:

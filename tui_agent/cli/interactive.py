@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.engine_imports import IMPORTING
-from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
+from tui_agent.protocol.errors import SessionOpenError, TuiAgentError
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.app_sessions import AppSessions
@@ -24,7 +24,7 @@ from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import lacks_key, require_key
-from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
+from tui_agent.workbench.configuration.project_trust import TrustStore, open_trust_request
 from tui_agent.workbench.sessions.prompt_store import PromptStore
 from tui_agent.workbench.sessions.recordings import refuse_existing
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
@@ -159,12 +159,8 @@ def _offer_demo(options: LaunchOptions, loaded: LoadedSettings) -> LaunchOptions
 
 def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     """Ask the user to trust the folder's own settings, unless they have answered before; False to quit."""
-    store = TrustStore(locations)
-    try:
-        offer = trust_request_for(folder, locations)
-    except ConfigurationError:
-        return True  # Settings that cannot be read are not applied, and `config check` says why.
-    if offer is None or store.knows(offer):
+    offer = open_trust_request(folder, locations)
+    if offer is None:
         return True
     # Imported here because most starts do not ask this question.
     from tui_agent.ui.app.question_app import TrustQuestion
@@ -173,7 +169,7 @@ def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     prompt = TrustPrompt(str(offer.folder), offer.sections, offer.powers)
     answer = run_dialog(TrustQuestion(prompt, theme=theme))
     if answer is not None:
-        store.remember(offer, answer)
+        TrustStore(locations).remember(offer, answer)
     return answer is not None
 
 

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, trust_request_for
+from tui_agent.workbench.configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, open_trust_request
 from tui_agent.workbench.workbench import Workbench
 
 from .process.controlling_terminal import say
@@ -108,12 +107,8 @@ def ask_in_lines(
     Raises:
         ConfigurationError: the answer cannot be stored.
     """
-    store = TrustStore(locations)
-    try:
-        offer = trust_request_for(folder, locations)
-    except ConfigurationError:
-        return  # Settings that cannot be read are not applied, and `config check` says why.
-    if offer is None or store.knows(offer):
+    offer = open_trust_request(folder, locations)
+    if offer is None:
         return
     say("This folder has its own settings or instructions.")
     say(f"  folder: {_in_one_line(str(offer.folder))}")
@@ -123,7 +118,7 @@ def ask_in_lines(
             say(f"    {_in_one_line(entry)}")
     answer = _answer(offer, read, say)
     if answer is not None:
-        store.remember(offer, answer)
+        TrustStore(locations).remember(offer, answer)
         say("Not applied." if answer == "no" else "Applied.")
 
 

@@ -66,7 +66,7 @@ def screen_problems(options: LaunchOptions, loaded: LoadedSettings) -> tuple[str
     """Return warnings about settings of the screen; it reports a wrong theme itself. Blocks."""
     if not options.without_screen:
         return wrong_key_settings(loaded)
-    problem = wrong_theme_setting(loaded, Locations.of_user(os.environ), options.cwd)
+    problem = wrong_theme_setting(loaded, Locations.of_user(), options.cwd)
     return () if problem is None else (problem,)
 
 
@@ -76,7 +76,7 @@ def refuse_unknown_theme(name: str, options: LaunchOptions) -> None:
     Raises:
         ConfigurationError: no theme has this name.
     """
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     if problem := _theme_problem(name, locations, lambda: load_effective_settings(options, locations), options.cwd):
         raise ConfigurationError(f"--theme: {problem}")
 
@@ -105,7 +105,7 @@ def theme_names() -> tuple[str, ...]:
     """Return the names of the themes: the user's and those of the package. Blocks."""
     from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
 
-    catalogue = ThemeCatalogue((shipped_themes(), Locations.of_user(os.environ).user_themes_dir))
+    catalogue = ThemeCatalogue((shipped_themes(), Locations.of_user().user_themes_dir))
     asyncio.run(catalogue.read_all())
     return tuple(catalogue.names)
 
@@ -187,7 +187,7 @@ async def _run_fleet_app(files: "FleetFiles", out: Path) -> int:
 
     from .process.log_file import LOG_NAME
 
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     app = FleetApp(
         files,
         theme="auto",

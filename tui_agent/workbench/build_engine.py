@@ -186,12 +186,7 @@ async def open_engine(
 
 
 async def _build(
-    stack: AsyncExitStack,
-    options: LaunchOptions,
-    screen_problems: ScreenProblems | None,
-    *,
-    watched: bool,
-    resume: bool,
+    stack: AsyncExitStack, options: LaunchOptions, problems: ScreenProblems | None, *, watched: bool, resume: bool
 ) -> Engine:
     """Build an engine from top to bottom; what it opens is closed with `stack`."""
     locations, loaded = prepare_settings(options)
@@ -209,9 +204,8 @@ async def _build(
     start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
     await _announce(start, provider, stack)
     leftover = await _warn_of_leftovers(start)
-    folder = await _publish_notices(start, screen_problems)
-    kept = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, start.session.folders(options.cwd))
-    policy = _policy(start, rules, folder, kept)
+    folder = await _publish_notices(start, problems)
+    policy = await _policy(start, rules, folder, given)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
     live = _let_others_ask(start, gate, watched=watched)
@@ -575,14 +569,16 @@ def _choice(start: _Start, loop: AgentLoop, providers: ProviderBuilder) -> Model
 # --- policy and rewinder ----------------------------------------------------------------------------------------------
 
 
-def _policy(
-    start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust, kept: Sequence[Path]
+async def _policy(
+    start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust, given: Sequence[Path]
 ) -> PermissionPolicy:
     """Return the policy, with the grants and folders that the session still has."""
+    session, root = start.session, start.options.cwd
+    kept = await asyncio.to_thread(kept_folders, start.bus, root, given, session.folders(root))
     policy = build_policy(
         start.loaded,
         rules,
-        start.options.cwd,
+        root,
         start.locations,
         start.archive,
         folders=(*start.options.folders, *kept),
@@ -591,8 +587,7 @@ def _policy(
         is_trusted=folder.is_trusted,
     )
     start.trial_rules.policy = policy
-    session = start.session
-    restore_session_rules(policy, session.grants(start.options.cwd), session.restrictions, start.bus)
+    restore_session_rules(policy, session.grants(root), session.restrictions, start.bus)
     return policy
 
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.endpoint import CLOUDS
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
+from tui_agent.providers.anthropic_provider import KeySource
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .command_output import run_line
@@ -25,8 +24,6 @@ from .plugins.plugin_loader import LoadedPlugins
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer
     from tui_agent.providers.endpoint_profiles import ModelTarget
-    from tui_agent.providers.kinds.cloud_provider import CloudProvider
-    from tui_agent.providers.kinds.openai_provider import OpenAiProvider
 
 _KEY_SECONDS = 60.0
 """Most seconds that a command that prints the key may take: it may ask another server."""
@@ -98,30 +95,17 @@ class ProviderBuilder:
 
     def _build_for(self, target: "ModelTarget", settings: Settings) -> AnthropicProvider:
         """Return the provider for a model of a named endpoint, which gets that endpoint's key and no other."""
+        # Imported at run time only for such a model.
+        from tui_agent.providers.endpoint_provider import provider_for
+
         endpoint = target.endpoint
-        if endpoint.kind == "openai":
-            return _openai_provider(target)
-        if endpoint.kind in CLOUDS:
-            return _cloud_provider(target)
         key, token = key_of(target.provider, endpoint, os.environ)
-        traits = EndpointTraits(
-            target.info,
-            frozenset(endpoint.drop),
-            endpoint.count_tokens is not False,
-            endpoint.profile or target.provider,
-        )
-        version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
-        return AnthropicProvider(
-            target.name,
+        return provider_for(
+            target,
             api_key=key,
             auth_token=token,
-            base_url=endpoint.base_url,
-            headers={**version, **endpoint.headers},
-            betas=endpoint.betas,
-            extra_body=endpoint.extra_body,
             key_source=_key_source(endpoint.key_command, endpoint.key_lifetime),
             cache=(endpoint.cache_lifetime or settings.cache_lifetime) == "5m" or "1h",
-            endpoint=traits,
         )
 
     def _notice(self, text: str) -> None:
@@ -146,41 +130,6 @@ def _betas_of_environment() -> tuple[str, ...]:
     """Return the betas that users of another agent have set, for the default endpoint."""
     listed = os.environ.get("ANTHROPIC_BETAS", "").split(",")
     return tuple(dict.fromkeys(name.strip() for name in listed if name.strip().isprintable() and name.strip()))
-
-
-def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
-    """Return the provider for a model of a server with an API of OpenAI."""
-    with IMPORTING:
-        from tui_agent.providers.kinds.openai_provider import OpenAiProvider, ResponsesProvider
-
-    endpoint = target.endpoint
-    make = ResponsesProvider if endpoint.api == "responses" else OpenAiProvider
-    profile = endpoint.profile or target.provider
-    return make(
-        target.name,
-        base_url=endpoint.base_url or "",
-        endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), profile=profile),
-        auth_token=_token_of(target),
-        headers=endpoint.headers,
-        extra_body=endpoint.extra_body,
-        key_source=_key_source(endpoint.key_command, endpoint.key_lifetime),
-    )
-
-
-def _cloud_provider(target: "ModelTarget") -> "CloudProvider":
-    """Return the provider for a model in a cloud."""
-    with IMPORTING:
-        from tui_agent.providers.kinds.cloud_provider import CloudProvider
-
-    endpoint = target.endpoint
-    source = _key_source(endpoint.key_command, endpoint.key_lifetime)
-    return CloudProvider(target, auth_token=_token_of(target), key_source=source)
-
-
-def _token_of(target: "ModelTarget") -> str | None:
-    """Return the key or token of an endpoint that knows only one of them."""
-    key, token = key_of(target.provider, target.endpoint, os.environ)
-    return token or key
 
 
 def _key_source(command: str, lifetime: float | None) -> KeySource | None:

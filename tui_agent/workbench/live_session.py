@@ -77,7 +77,7 @@ class LiveSession:
         if request.question is not None:
             # Its values are given in its own window.
             question = replace(question, answers=("deny",))
-        tokens = self._tokens = self._tokens or Tokens(self._session)
+        tokens = self._tokens = self._tokens or Tokens()
         token = tokens.new(ANOTHER_PROGRAM, request, float("inf"))
         answer: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
         self._open[request.request_id] = question, token, answer

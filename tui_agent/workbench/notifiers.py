@@ -1,11 +1,10 @@
 """Questions of an agent that go elsewhere, `[[notify]]`: to a command, a URL or a topic of ntfy; some may be answered.
 
-An answer allows or denies one call and never stores a rule. It must repeat the token of its question: a keyed hash of
-session, call and a random number, good for one answer while the question waits.
+An answer allows or denies one call and never stores a rule. It must repeat the token of its question: a random
+one, good for one answer while the question waits.
 """
 
 import asyncio
-import hmac
 import json
 import os
 import re
@@ -47,34 +46,29 @@ class NotifyError(Exception):
 
 
 class Tokens:
-    """The tokens of one session's questions. The key never leaves this process."""
+    """The tokens of one session's questions: random words, each with all that it is good for."""
 
-    def __init__(self, session_id: str) -> None:
-        self._session = session_id
-        self._key = secrets.token_bytes(32)
-        self._open: dict[str, float] = {}
-        """The random number of each token that was not used, with the monotonic time of its end."""
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[str, str, float]] = {}
+        """Notifier, question, and end on the monotonic clock, of each token that no answer has used."""
 
     def new(self, notifier: str, request: ApprovalRequest, seconds: float) -> str:
         """Return a token for one answer of a notifier to a question."""
-        nonce = secrets.token_urlsafe(16)
-        self._open[nonce] = time.monotonic() + seconds
-        return f"{nonce}.{self._signature(nonce, notifier, request)}"
+        token = secrets.token_urlsafe(32)
+        self._open[token] = notifier, request.request_id, time.monotonic() + seconds
+        return token
 
     def use(self, token: object, notifier: str, request: ApprovalRequest) -> bool:
         """Return True for a token of this question that is neither used nor too old; it is used now."""
-        nonce, _, signature = token.partition(".") if isinstance(token, str) else ("", "", "")
-        expected = self._signature(nonce, notifier, request)
-        is_signed = hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace"))
-        return is_signed and time.monotonic() <= self._open.pop(nonce, -1.0)
+        known, question, end = self._open.get(str(token), ("", "", 0.0))
+        if (known, question) != (notifier, request.request_id):
+            return False
+        del self._open[str(token)]
+        return time.monotonic() <= end
 
     def drop(self, token: str) -> None:
         """Let a token end, because its question is answered."""
-        self._open.pop(token.partition(".")[0], None)
-
-    def _signature(self, nonce: str, notifier: str, request: ApprovalRequest) -> str:
-        signed = json.dumps([self._session, request.request_id, request.call_id, request.digest, notifier, nonce])
-        return hmac.digest(self._key, signed.encode(), "sha256").hex()
+        self._open.pop(token, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +100,7 @@ class Notifiers:
         self._working_dir = working_dir
         self._bus = bus
         self._watched = watched
-        self._tokens = Tokens(session_id)
+        self._tokens = Tokens()
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """Send a question to every notifier and return the first answer that counts; None if there is none."""

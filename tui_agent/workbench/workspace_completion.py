@@ -14,12 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.processes.child_environment import child_environment
@@ -52,6 +52,19 @@ LEAST_LETTERS = 2
 
 _BUILD_TIME = 90.0
 _OUTPUT_SIZE = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSymbol:
+    """A function or class in a file of the workspace."""
+
+    name: str
+    kind: str
+    """The word that declares it, such as `def` or `class`."""
+    path: str
+    first: int
+    """Number of its first line."""
+    last: int
 
 
 class WorkspaceFiles:

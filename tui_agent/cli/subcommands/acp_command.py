@@ -29,7 +29,7 @@ def acp(**values: Any) -> int:
     """
     if importlib.util.find_spec("acp") is None:
         raise ConfigurationError(f"editors need the extra `acp`: {install_command('acp')}")
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     log_to_file(locations, verbose=values["verbose"])
     options = launch_options({**values, "plain": True, "cwd": Path.cwd()})
     stdin, stdout = _private_streams()

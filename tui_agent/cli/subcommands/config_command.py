@@ -60,7 +60,7 @@ def show(as_json: bool) -> None:
 @config.command()
 def path() -> None:
     """Show where settings, themes, sessions and logs are stored."""
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     for label, stored in (
         ("settings", locations.user_file),
         ("themes", locations.user_themes_dir),
@@ -77,7 +77,7 @@ def check() -> int:
     Lists all mistakes, each with its file, its line and the closest valid key. Exit code 2: some settings are wrong;
     what is only not used is a warning.
     """
-    locations, here = Locations.of_user(os.environ), Path.cwd()
+    locations, here = Locations.of_user(), Path.cwd()
     errors, warnings = _mistakes(locations, here)
     loaded = None
     if not errors:
@@ -136,7 +136,7 @@ def _origin(loaded: LoadedSettings, key: str) -> str:
 
 
 def _load() -> LoadedSettings:
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     loaded = load_effective_settings(LaunchOptions.for_command(Path.cwd()), locations)
     parse_rules(loaded.rules)
     left_out = folder_trust(Path.cwd(), locations).left_out

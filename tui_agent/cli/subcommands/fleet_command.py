@@ -1,6 +1,5 @@
 """`tui-agent fleet`: one prompt over many repositories."""
 
-import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -155,7 +154,7 @@ def _viewer_of(values: dict[str, Any]) -> bool:
     """Return True if a screen is wanted."""
     if values["watch"] and values["headless"]:
         raise click.UsageError("--watch and --headless cannot be combined")
-    log_to_file(Locations.of_user(os.environ), verbose=False)
+    log_to_file(Locations.of_user(), verbose=False)
     return not values["headless"] and (values["watch"] or sys.stdout.isatty())
 
 

@@ -198,7 +198,7 @@ def _arguments(input_json: str) -> JsonObject:
 
 
 def _locations() -> Locations:
-    return Locations.of_user(os.environ)
+    return Locations.of_user()
 
 
 def _user_file() -> Path:

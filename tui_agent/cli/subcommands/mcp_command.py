@@ -1,7 +1,7 @@
 """`tui-agent mcp`: lists, adds, removes and tries tool servers."""
 
 import asyncio
-import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,10 @@ from pydantic import ValidationError
 
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
 from tui_agent.mcp.server_config import is_server_name
+from tui_agent.mcp.server_questions import QuestionAnswer, ServerQuestions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
@@ -20,6 +22,7 @@ from tui_agent.workbench.configuration.effective_settings import load_effective_
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.configuration.user_settings import remove_server, store_server
+from tui_agent.workbench.open_page import open_page
 from tui_agent.workbench.tool_servers import configured_servers, server_parts
 
 if TYPE_CHECKING:
@@ -75,7 +78,7 @@ def add(
         ToolServer.model_validate(values)
     except ValidationError as error:
         raise click.UsageError(error.errors()[0]["msg"]) from error
-    file = Locations.of_user(os.environ).user_file
+    file = Locations.of_user().user_file
     store_server(file, name, values)
     say(f"{name} was added to {file}; try it: tui-agent mcp test {name}")
 
@@ -84,7 +87,7 @@ def add(
 @click.argument("name")
 def remove(name: str) -> int:
     """Remove a server from your settings."""
-    file = Locations.of_user(os.environ).user_file
+    file = Locations.of_user().user_file
     if not remove_server(file, name):
         say_error(f"tui-agent: {file} has no server {name}")
         return FAILED
@@ -104,7 +107,7 @@ async def _try(found: "ConfiguredServer") -> int:
     from tui_agent.mcp.server_pool import ServerPool
 
     server = found.server.model_copy(update={"enabled": True})
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     parts = server_parts(Path.cwd(), EventBus(), locations)
     alone = [type(found)(found.name, server, found.origin)]
     async with ServerPool(alone, parts, window=lambda: 0).running() as pool:
@@ -128,19 +131,17 @@ def logout(name: str) -> int:
 
     if (found := _found(name)) is None:
         return FAILED
-    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(os.environ))
+    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user())
     say(ServerTask(found.name, found.server, found.origin, parts).logout())
     return 0
 
 
 async def _login(found: "ConfiguredServer") -> int:
-    from tui_agent.cli.terminal_sign_in import ask_in_terminal
     from tui_agent.mcp.server_pool import ServerPool
-    from tui_agent.mcp.server_questions import ServerQuestions
 
     server = found.server.model_copy(update={"enabled": True})
-    questions = ServerQuestions(ask=ask_in_terminal)
-    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(os.environ), questions)
+    questions = ServerQuestions(ask=_ask_in_terminal)
+    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(), questions)
     pool = ServerPool([type(found)(found.name, server, found.origin)], parts, window=lambda: 0)
     task = pool.tasks[found.name]
     if refused := task.login():
@@ -153,6 +154,39 @@ async def _login(found: "ConfiguredServer") -> int:
             return FAILED
     say(f"signed in to {found.name}")
     return 0
+
+
+async def _ask_in_terminal(question: ServerQuestion) -> QuestionAnswer:
+    """Show the page, open it after a yes, and take a pasted address; wait if the input has ended."""
+    say(f"Sign in to {question.server} on this page:\n\n  {escaped(question.url)}\n")
+    say("Type y to open it in your browser. If the browser cannot return here, paste the address it ends at.")
+    while True:
+        line = await _next_line()
+        if line is None:
+            # Another program runs this one; the answer can still come through the port.
+            await asyncio.Event().wait()
+        elif line.lower() in ("y", "yes"):
+            say(await open_page(question.url) or "Waiting for the sign-in in your browser …")
+        elif line.lower() in ("n", "no", "q"):
+            return QuestionAnswer("decline")
+        elif line.startswith(("http://", "https://")):
+            return QuestionAnswer("accept", {field.name: line for field in question.fields})
+
+
+async def _next_line() -> str | None:
+    """Return the next line of the input; None at its end. A cancelled wait leaves the input alone."""
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+    try:
+        loop.add_reader(sys.stdin.fileno(), lambda: readable.done() or readable.set_result(None))
+    except (OSError, ValueError):
+        return None
+    try:
+        await readable
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    line = sys.stdin.readline()
+    return line.strip() if line else None
 
 
 def _found(name: str) -> "ConfiguredServer | None":
@@ -190,7 +224,7 @@ def _report(pool: "ServerPool", name: str) -> int:
 
 def _configured() -> tuple[tuple["ConfiguredServer", ...], tuple[str, ...]]:
     options = LaunchOptions.for_command(Path.cwd())
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     loaded = load_effective_settings(options, locations)
     servers, notes = configured_servers(options, folder_trust(options.cwd, locations), loaded)
     return servers, (*loaded.ignored, *notes)

@@ -1,7 +1,6 @@
 """`tui-agent permissions`: permission decisions without running the calls."""
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -76,7 +75,7 @@ def explain(tool: str, input_json: str, *, no_trial: bool) -> None:
 
 def _setup(*, no_trial: bool) -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
     """Return a function that finds a tool by its name, and what a start here would decide by."""
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     loaded = load_effective_settings(LaunchOptions.for_command(Path.cwd()), locations)
     permissions, settings = loaded.settings.permissions, loaded.settings
     # As if it works: no process is started to test it.

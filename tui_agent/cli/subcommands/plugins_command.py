@@ -1,6 +1,5 @@
 """`tui-agent plugins`: the tools, providers, hooks and themes that installed packages add."""
 
-import os
 from pathlib import Path
 
 import click
@@ -26,7 +25,7 @@ def list_plugins(as_json: bool) -> None:
     They are loaded as at a start, except those in `plugins.disabled`.
     """
     _, loaded = prepare_settings(LaunchOptions.for_command(Path.cwd()))
-    found = examine_plugins(loaded.settings, Path.cwd(), Locations.of_user(os.environ)).plugins
+    found = examine_plugins(loaded.settings, Path.cwd(), Locations.of_user()).plugins
     if as_json:
         say_json([_record(plugin) for plugin in found])
         return

@@ -1,7 +1,6 @@
 """`tui-agent serve`: shows the app in a browser on this machine."""
 
 import asyncio
-import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -59,7 +58,7 @@ def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
             f"other machines may reach {host}, and anyone with the address could run commands as you. Keep to this "
             "machine and use an ssh tunnel, as `tui-agent serve --help` shows, or add --i-know"
         )
-    log_to_file(Locations.of_user(os.environ), verbose=values["verbose"])
+    log_to_file(Locations.of_user(), verbose=values["verbose"])
 
     def announce(address: str) -> None:
         if is_open:

@@ -1,7 +1,6 @@
 """`tui-agent sessions`: stored sessions, without the screen."""
 
 import json
-import os
 from datetime import datetime
 
 import click
@@ -155,7 +154,7 @@ def delete(session_id: str) -> None:
 
 
 def _store() -> SessionStore:
-    return SessionStore(Locations.of_user(os.environ).sessions_dir)
+    return SessionStore(Locations.of_user().sessions_dir)
 
 
 def _message_text(message: Message) -> str:

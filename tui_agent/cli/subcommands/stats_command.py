@@ -1,6 +1,5 @@
 """`tui-agent stats`: tokens and cost of all saved sessions."""
 
-import os
 from datetime import datetime, timedelta
 
 import click
@@ -19,7 +18,7 @@ _WIDTH = 100
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def stats(days: int | None, as_json: bool) -> None:
     """Show tokens and cost of all sessions by day, model and folder."""
-    store = SessionStore(Locations.of_user(os.environ).sessions_dir)
+    store = SessionStore(Locations.of_user().sessions_dir)
     since = None if days is None else (datetime.now() - timedelta(days=days - 1)).date()
     found = read_statistics(store.root, store.newest_paths(), since)
     if as_json:

@@ -55,10 +55,33 @@ def trust_sections(found: "Iterable[Found]") -> tuple[tuple[str, tuple[str, ...]
     if not found:
         return ()
     from tui_agent.definitions.records import kind_of
-    from tui_agent.definitions.trust_entries import HEADINGS, trust_entry
 
-    entries = [(kind_of(one), trust_entry(one)) for one in used(found)]
-    return tuple((heading, tuple(text for of, text in entries if of == kind)) for kind, heading in HEADINGS.items())
+    entries = [(kind_of(one), _trust_entry(one)) for one in used(found)]
+    headings = {
+        "skill": "skills, which the model can load",
+        "command": "commands, which run when you type their name",
+        "agent": "sub-agents, which the model can start",
+    }
+    return tuple((heading, tuple(text for of, text in entries if of == kind)) for kind, heading in headings.items())
+
+
+def _trust_entry(definition: "Definition") -> str:
+    """Return name, file, what the definition would run or use, and for most its description."""
+    from tui_agent.definitions.definition_text import PromptTemplate
+    from tui_agent.definitions.records import AgentFile, Skill, shortened
+
+    if isinstance(definition, AgentFile):
+        tools = "all tools" if definition.tools is None else f"the tools {', '.join(definition.tools) or 'none'}"
+        model = f" and the model {definition.model}" if definition.model else ""
+        entry = f"{definition.name} ({definition.source.shown}), with {tools}{model}"
+        return f"{entry}: {shortened(definition.description)}"
+    commands = PromptTemplate.of(definition.body).commands
+    runs = f", runs {', '.join(f'`{command}`' for command in commands)}" if commands else ""
+    model = f", uses the model {definition.model}" if definition.model else ""
+    entry = f"({definition.source.shown}){runs}{model}"
+    if isinstance(definition, Skill):
+        return f"{definition.name} {entry}: {shortened(definition.description)}"
+    return f"/{definition.name} {entry}"
 
 
 def counts_of(found: "Iterable[Found]") -> list[str]:

@@ -1,6 +1,5 @@
 """Settings and credentials of a launch, merged from files, trust, environment and options; check of the theme."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ def prepare_settings(options: LaunchOptions) -> tuple[Locations, LoadedSettings]
     Raises:
         ConfigurationError: a setting is wrong.
     """
-    locations = Locations.of_user(os.environ)
+    locations = Locations.of_user()
     return locations, load_effective_settings(options, locations)
 
 

@@ -1,9 +1,9 @@
 """The options of one open session: what the command line or another program asks for."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Verdict
@@ -36,32 +36,32 @@ class LaunchExtras:
     """Called once the program's last session is closed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
     """The command line of one launch."""
 
-    prompt: str | None
-    demo: bool
+    prompt: str | None = None
+    demo: bool = False
     cwd: Path
-    settings: JsonObject
+    settings: JsonObject = field(default_factory=dict[str, Any])
     """Values of the settings' last layer."""
-    rules: tuple[tuple[Verdict, str], ...]
+    rules: tuple[tuple[Verdict, str], ...] = ()
     """Permission rules, first match first."""
-    system: str | None
+    system: str | None = None
     """Replaces the built-in system prompt."""
-    continue_last: bool
-    resume: str | None
+    continue_last: bool = False
+    resume: str | None = None
     """Session id, `PICK_SESSION` to let the user choose one, None for a new session."""
-    session_id: str | None
+    session_id: str | None = None
     """Id of the new session."""
-    keep_session: bool
-    print_mode: bool
-    output_format: OutputFormat
-    input_format: InputFormat
-    include_deltas: bool
-    trust: bool
+    keep_session: bool = True
+    print_mode: bool = False
+    output_format: OutputFormat = "text"
+    input_format: InputFormat = "text"
+    include_deltas: bool = False
+    trust: bool = False
     """Apply the folder's own settings for this run, without its allow rules and tool servers."""
-    verbose: bool
+    verbose: bool = False
     extras: LaunchExtras = LaunchExtras()
     mcp_config: Path | None = None
     """File with tool servers for this launch."""
@@ -73,24 +73,7 @@ class LaunchOptions:
     @classmethod
     def for_command(cls, cwd: Path) -> "LaunchOptions":
         """Return the options of a start without any, for commands that show what it would use."""
-        return cls(
-            prompt=None,
-            demo=False,
-            cwd=cwd.resolve(),
-            settings={},
-            rules=(),
-            system=None,
-            continue_last=False,
-            resume=None,
-            session_id=None,
-            keep_session=False,
-            print_mode=True,
-            output_format="text",
-            input_format="text",
-            include_deltas=False,
-            trust=False,
-            verbose=False,
-        )
+        return cls(cwd=cwd.resolve(), keep_session=False, print_mode=True)
 
     @property
     def plain(self) -> bool:

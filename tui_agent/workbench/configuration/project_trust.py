@@ -239,6 +239,15 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     return TrustRequest(contents, tuple((heading, entries) for heading, entries in sections if entries), powers)
 
 
+def open_trust_request(folder: Path, locations: Locations) -> TrustRequest | None:
+    """Return what the user must still answer about a folder; None for nothing. Blocks."""
+    try:
+        offer = trust_request_for(folder, locations)
+    except ConfigurationError:
+        return None  # Settings that cannot be read are not applied, and `config check` says why.
+    return None if offer is None or TrustStore(locations).knows(offer) else offer
+
+
 def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> FolderTrust:
     """Return the trusted part of a folder. Blocks.
 
