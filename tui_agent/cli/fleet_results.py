@@ -232,13 +232,9 @@ def show_results(out: Path, form: ReportFormat) -> int:
 
 
 def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> int:
-    """Make a branch of a unit's patch in a local repository.
+    """Make a branch of a unit's patch, or of that of a task's best attempt, in a local repository.
 
-    Args:
-        out: the fleet's directory.
-        name: id of the unit, or of a task for its best attempt.
-        repo: the repository; None for the unit's own, if that is local.
-        branch: name of the branch; None for `fleet/FLEET/ID`.
+    The branch is `fleet/FLEET/ID` unless it is named; the repository is the unit's own, if that is local.
 
     Raises:
         ConfigurationError: there is no such unit, it has no patch, or the repository does not take it.
@@ -250,7 +246,9 @@ def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> i
     target = repo or Path(row.unit.repo)
     if not target.is_dir():
         raise ConfigurationError(f"{row.unit.repo} is not a directory here; name a clone of it with --repo")
-    name = branch or f"fleet/{_branch_part(out.name)}/{row.id}"
+    # Without what git refuses in a branch.
+    part = re.sub(r"[^A-Za-z0-9_-]+", "-", out.name).strip("-") or "fleet"
+    name = branch or f"fleet/{part}/{row.id}"
     asyncio.run(apply_as_branch(target, _base(out, row.id), patch.read_bytes(), name, _message(row)))
     verified = " Its verification failed." if row.verified is False else ""
     say(f"Made the branch {name} in {target} from unit {row.id}.{verified}")
@@ -282,8 +280,3 @@ def _message(row: UnitRow) -> str:
     subject = subject if len(subject) <= 72 else f"{subject[:71]}…"
     body = f"{prompt}\n\n" if prompt != subject else ""
     return f"{subject}\n\n{body}Fleet-Unit: {row.id}"
-
-
-def _branch_part(name: str) -> str:
-    """Return a name with everything replaced that git refuses in a branch."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "fleet"

@@ -102,7 +102,7 @@ class PlainCommands:
             say: writes lines for the user.
             clock: monotonic seconds.
         """
-        self._commands = [command.usage for command in bench.prompts.commands]
+        self._commands = [command.usage for command in bench.definitions.commands]
         self._bench = bench
         self._agent = bench.agent
         self._prompts = prompts

@@ -48,12 +48,7 @@ def via_words(decision: str, via: str) -> str:
 
 
 def status_words(status: ToolStatus, answered_by: str = "user") -> str:
-    """Return the words for a call that ended.
-
-    Args:
-        status: its status.
-        answered_by: `by` of the answer to the last question about it.
-    """
+    """Return the words for a call that ended; `answered_by` is `by` of the answer to the last question about it."""
     return REFUSED_BY.get(answered_by, STATUS_WORDS[status]) if status == "denied_user" else STATUS_WORDS[status]
 
 

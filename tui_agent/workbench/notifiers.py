@@ -100,15 +100,6 @@ class Notifiers:
         watched: bool,
         programs: Callable[[ApprovalRequest], Coroutine[None, None, ApprovalDecision | None]] | None = None,
     ) -> None:
-        """
-        Args:
-            settings: the notifiers.
-            session_id: the session.
-            working_dir: directory for commands.
-            bus: gets warnings.
-            watched: True if a user can answer here, too.
-            programs: asks the user's other programs, too.
-        """
         self._programs = programs
         self._settings = tuple(settings)
         self._session = session_id

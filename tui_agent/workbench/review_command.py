@@ -55,11 +55,6 @@ class PromptDefinitions:
     """Commands that the user runs by typing `/NAME`: skills and command files, and `/review`."""
 
     def __init__(self, loop: AgentLoop, files: "TypedDefinitions | None") -> None:
-        """
-        Args:
-            loop: the agent.
-            files: the skills and command files; None: there are none.
-        """
         self._loop = loop
         self._files = files
 
@@ -97,10 +92,6 @@ class PromptDefinitions:
 
     async def run(self, text: str, message: Callable[[str], str | UserMessage] | None = None) -> AgentRunReport | None:
         """Run a text that `knows` to its end.
-
-        Args:
-            text: the text as typed.
-            message: returns the message for a prompt; None: the prompt itself.
 
         Returns:
             The report; None if one of the command's shell commands was cancelled, which ends all of it.

@@ -23,12 +23,6 @@ class SessionDiff:
     """Lists changed files, compares them with their earlier state, and undoes what the user chooses."""
 
     def __init__(self, root: Path, rewinder: Rewinder | None, *, is_trusted: bool) -> None:
-        """
-        Args:
-            root: the workspace.
-            rewinder: has the changes of the session, and undoes some; None: the session is not saved.
-            is_trusted: True if git may run here without walls.
-        """
         self._tree = WorkTree(root.resolve(), is_trusted)
         self._rewinder = rewinder
         self._kept: dict[tuple[DiffView, str], FileState | None] = {}

@@ -62,14 +62,7 @@ class InputRouter:
         state: Callable[[], ScreenState],
         run: Callable[[SlashCall | UnknownSlash], bool],
     ) -> None:
-        """Connect the input with its destinations.
-
-        Args:
-            context: the parts of the chat.
-            entry: receives text that could not be sent.
-            state: returns the present state of the screen.
-            run: runs a `/` command; returns False if it could not, after saying why.
-        """
+        """Connect the input with its destinations; `run` says why a `/` command could not run, and returns False."""
         self._say = context.say
         self.messages = QueueRouter(context, entry, lambda: state().waiting)
         """Changes queued messages."""

@@ -5,9 +5,7 @@ Files are left and the differences of the selected one right; in a narrow window
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
@@ -18,7 +16,6 @@ from tui_agent.protocol.facts.diff_facts import (
     FileChange,
     FileDifference,
 )
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -53,7 +50,6 @@ class DiffScreen(ListPage[ChangedFile, None]):
     WHERE = "diff"
     KEYS = ("open_file", "other_view", "keep_file", "undo_file", "show_kept", "search", "close")
     DETAIL_ROWS = 0
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("diff")]
     DEFAULT_CSS = """
     DiffScreen.-beside .list-detail { width: 62%; }
     """

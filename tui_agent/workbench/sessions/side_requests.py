@@ -49,11 +49,6 @@ class SideRequests:
     """Asks models beside the conversation of one agent, and counts the tokens for it."""
 
     def __init__(self, settings: Settings, build: Callable[[Settings], ModelProvider] | None) -> None:
-        """
-        Args:
-            settings: the settings.
-            build: returns the provider for other settings; None: the only model is that of the agent.
-        """
         self._settings = settings
         self._build = build
         self.loop: AgentLoop | None = None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, money_text, tokens_text
-from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
@@ -42,9 +41,9 @@ class PageActions:
             "chat.open_newest": self._open_newest,
             "chat.timeline": lambda _: self.show_timeline(),
             "chat.btw": self._ask_aside,
-            "chat.cost": self._show_cost,
+            "chat.cost": lambda _: self._context.say(self._cost()),
             "chat.stats": lambda _: self._context.start("stats", self._show_statistics()),
-            "chat.doctor": self._doctor,
+            "chat.doctor": lambda _: self._context.start("doctor", self._examine()),
             "chat.hooks": self._show_hooks,
         }
         """Actions by id of their command."""
@@ -54,18 +53,11 @@ class PageActions:
         own = [entry for entry in self._context.bridge.status.commands if " " not in entry.slash]
         self._context.show_page("Help", lambda width: help_text(width, own, self._offers))
 
-    def _doctor(self, _: str) -> None:
-        self._context.start("doctor", self._examine())
-
     async def _examine(self) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            text = sanitise(await bench.commands.doctor())
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
-        else:
-            self._context.show_page("Doctor", lambda _: Content(text))
+        text = sanitise(await bench.commands.doctor())
+        self._context.show_page("Doctor", lambda _: Content(text))
 
     def _ask_aside(self, question: str) -> bool:
         from tui_agent.ui.dialogs.side_question_page import SideQuestionPage
@@ -81,11 +73,7 @@ class PageActions:
     async def _show_statistics(self) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            found = await bench.commands.statistics()
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
-            return
+        found = await bench.commands.statistics()
         title = "Tokens and cost of all sessions"
         self._context.show_page(title, lambda width: Content(sanitise("\n".join(found.lines(width)))))
 
@@ -239,9 +227,6 @@ class PageActions:
 
     def _push(self, page: "ChooserPage") -> None:
         self._context.screen.app.push_screen(page)
-
-    def _show_cost(self, _: str) -> None:
-        self._context.say(self._cost())
 
     def _cost(self) -> str:
         status = self._state().status
