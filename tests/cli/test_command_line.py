@@ -33,7 +33,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (("halp",), ""),
     ],
 )
-def test_a_first_word_that_is_close_to_a_command_is_asked_about(
+def test_the_program_asks_about_a_first_word_that_is_close_to_a_command(
     words: tuple[str, ...], meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -212,13 +212,10 @@ async def _build(
     _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    earlier = start.session.folders(options.cwd)
-    policy = _policy(
-        start, rules, folder, await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, earlier)
-    )
+    added = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, start.session.folders(options.cwd))
+    policy = _policy(start, rules, folder, added)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
-    gate = ApprovalGate(interactive=watched)
-    live = _let_others_ask(start, gate, watched=watched)
+    gate, live = _gate(start, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
     languages = await _open_language_servers(start, stack)
     config = await _loop_config(start, provider, policy, gate, layers, side, languages, only)
@@ -226,10 +223,10 @@ async def _build(
     loop = AgentLoop(config)
     if answers is not None:
         answers.loop = loop
-    choice = _choice(start, loop, providers)
-    file_hooks = await _open_file_hooks(start, folder, loop, stack, watched=watched)
     _check_edits(languages, loop, start.contents)
     return Engine(
+        choice=_choice(start, loop, providers),
+        file_hooks=await _open_file_hooks(start, folder, loop, stack, watched=watched),
         loop=loop,
         bus=start.bus,
         policy=policy,
@@ -241,10 +238,8 @@ async def _build(
         loaded=loaded,
         locations=locations,
         jobs=start.jobs,
-        choice=choice,
         definitions=_connect(start, loop, definitions, providers, side),
         servers=servers,
-        file_hooks=file_hooks,
         plugins=plugins,
         make_provider=providers.build,
         side=side,
@@ -475,12 +470,13 @@ def _check_edits(languages: "LanguageServers | None", loop: AgentLoop, contents:
         check_edits(languages, loop, contents)
 
 
-def _let_others_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> "LiveSession | None":
-    """Let `[[notify]]` and the user's other programs ask the questions, too; return what these see of the session.
+def _gate(start: _Start, *, watched: bool) -> "tuple[ApprovalGate, LiveSession | None]":
+    """Return the gate, whose questions `[[notify]]` and the user's other programs ask, too, and what these see.
 
     Without a user, only notifiers that may answer are asked, in their place.
     """
-    live, session, cwd = None, start.session, start.options.cwd
+    gate, live = ApprovalGate(interactive=watched), None
+    session, cwd = start.session, start.options.cwd
     if watched and session.path is not None:
         from .live_session import LiveSession
 
@@ -493,7 +489,7 @@ def _let_others_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> "Liv
 
         programs = live.ask if live is not None else None
         gate.approver = Notifiers(notifiers, session.id, cwd, start.bus, watched=watched, programs=programs).ask
-    return live
+    return gate, live
 
 
 async def _open_file_hooks(
