@@ -42,6 +42,7 @@ from tui_agent.session.history_fold import (
     EARLY_NOTICE,
     NOT_STARTED,
     OUTCOME_UNKNOWN,
+    added_folders,
     granted_rules,
     messages_of,
     restricting_rules,
@@ -272,15 +273,18 @@ def test_rules_that_the_user_added_and_removed_are_those_of_the_session(tmp_path
     assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
 
 
-def test_a_fork_keeps_what_restricts_the_original(tmp_path: Path) -> None:
+def test_a_fork_keeps_folders_and_what_restricts_the_original(tmp_path: Path) -> None:
     told = [
         SessionCreated(id="s", path=None, cwd=str(tmp_path), version="0"),
+        Noticed(code="folder_added", text="", context={"folder": "/docs"}),
         rule_noticed("added", "allow", "bash(ls:*)"),
         rule_noticed("added", "deny", "bash(rm:*)"),
-        SessionForked(id="t", parent="s", at_seq=2),
+        SessionForked(id="t", parent="s", at_seq=3),
         answered("bash(make:*)"),
     ]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
 
     assert granted_rules(envelopes, tmp_path) == ("bash(make:*)",)
     assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
+    assert added_folders(envelopes, tmp_path) == ("/docs",)
+    assert added_folders(envelopes, tmp_path / "other") == ()

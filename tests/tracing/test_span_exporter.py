@@ -15,11 +15,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from tests.agent.harness import ScriptedTool
+from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool
 from tui_agent.cli.command_line import run_program
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.provider import ModelInfo
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step, call, reply
 from tui_agent.settings import Locations
@@ -65,6 +67,25 @@ async def test_a_run_is_a_tree_of_responses_and_calls_without_any_text() -> None
     assert (spans["execute_tool look"].attributes or {})["gen_ai.tool.name"] == "look"
     assert all((span.start_time or 0) <= (span.end_time or 0) for span in spans.values())
     assert SECRET not in "".join(span.to_json() for span in spans.values())
+
+
+@table(
+    ("model", "provider"),
+    [
+        ("claude-sonnet-5-5", "anthropic"),
+        ("bedrock/claude", "aws.bedrock"),
+        ("vertex/claude", "gcp.vertex_ai"),
+        ("openai/gpt", "openai"),
+        ("box/qwen/qwen3", "box"),
+    ],
+)
+async def test_spans_name_the_provider_of_the_model(model: str, provider: str) -> None:
+    bus, exporter = EventBus(Origin("s1")), InMemorySpanExporter()
+    scripted = ScriptedProvider(["Done."], model=ModelInfo(name=model, context_window=1_000, max_output_tokens=100))
+    async with SpanStream(bus, exporter, "1.0"):
+        await AgentLoop(AgentLoopConfig(provider=scripted, bus=bus, session_id="s1")).run("Go")
+    found = [(span.attributes or {})["gen_ai.provider.name"] for span in exporter.get_finished_spans()]
+    assert found == [provider, provider]
 
 
 async def test_the_run_of_a_sub_agent_belongs_to_its_call() -> None:

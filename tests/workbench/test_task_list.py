@@ -17,6 +17,7 @@ from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.protocol.facts.task_facts import TaskFact
 from tui_agent.providers.demo.demo_server import ToolUseOut, block_frames
 from tui_agent.session.journal import is_journal_open
+from tui_agent.session.store import SessionStore
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.task_list import TaskList
 from tui_agent.workbench.workbench import Workbench
@@ -107,6 +108,11 @@ async def test_a_session_without_a_run_makes_no_file_and_a_dead_one_is_closed(tm
         journal.with_suffix(".live").write_text(json.dumps(lost))
         (task,) = await TaskList(sessions).list()
         assert (task.state, task.questions) == ("closed", ())
+
+        journal.with_suffix(".live").rename(sessions / "copy.live")
+        SessionStore(sessions).fork(task.id, new_id="copy")
+        SessionStore(sessions).delete("copy")
+        assert [one.name for one in sessions.glob("copy*")] == []
 
         async with session_in(tmp_path, server, resume=task.id) as bench:
             journal.with_suffix(".live").write_text("[not json")

@@ -20,6 +20,8 @@ _ALONE = ("login",)
 
 _SIMILARITY = 0.8
 """Least similarity of a misspelt command, from 0 to 1."""
+_SIMILARITY_ALONE = 0.75
+"""The same for a word without others, which is hardly a prompt."""
 
 
 def command_of(arguments: Sequence[str], commands: Collection[str], agent: str) -> list[str]:
@@ -41,7 +43,9 @@ def command_of(arguments: Sequence[str], commands: Collection[str], agent: str) 
         return list(arguments)
     if not {"-h", "--help"}.isdisjoint(arguments):
         return ["--help"]
-    near = "" if first in commands or first in _WORDS or first.startswith("-") else _near(first, [*commands, *_WORDS])
+    is_known = first in commands or first in _WORDS or first.startswith("-")
+    least = _SIMILARITY if rest or os.path.lexists(first) else _SIMILARITY_ALONE
+    near = "" if is_known else _near(first, [*commands, *_WORDS], least)
     if not near:
         return [agent, *arguments]
     if not (os.isatty(0) and os.isatty(2)):
@@ -61,5 +65,5 @@ def as_prompt(arguments: Sequence[str], commands: Collection[str]) -> str:
     return f"; to send this as a prompt: `tui-agent -- {' '.join(arguments)}`" if is_sentence else ""
 
 
-def _near(word: str, commands: Collection[str]) -> str:
-    return next(iter(difflib.get_close_matches(word, list(commands), 1, _SIMILARITY)), "")
+def _near(word: str, commands: Collection[str], least: float = _SIMILARITY) -> str:
+    return next(iter(difflib.get_close_matches(word, list(commands), 1, least)), "")

@@ -213,15 +213,13 @@ def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
 
 
 def added_folders(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
-    """Return the folders that the user added to the workspace of this session in this directory; a fork starts without
-    them."""
+    """Return the folders that the user added to the workspace of this session in this directory, or of one before the
+    fork."""
     here, place, found = os.path.realpath(cwd), "", dict[str, None]()
-    for envelope in events_of(envelopes, (SessionCreated, SessionLoaded, SessionForked, Noticed)):
+    for envelope in events_of(envelopes, (SessionCreated, SessionLoaded, Noticed)):
         match envelope.event:
             case SessionCreated(cwd=told) | SessionLoaded(cwd=told) if told:
                 place = os.path.realpath(told)
-            case SessionForked():
-                found.clear()
             case Noticed(code="folder_added", context={"folder": str() as folder}) if place == here:
                 found[folder] = None
             case _:

@@ -26,6 +26,10 @@ from .summary import SessionSummary, says, summarise
 
 JOURNAL_SUFFIX = ".jsonl"
 FILES_SUFFIX = ".files"
+LIVE_SUFFIX = ".live"
+"""Suffix of the file in which an open session announces itself."""
+SOCKET_SUFFIX = ".sock"
+"""Suffix of the socket on which it takes answers."""
 CONTENTS_NAME = "contents"
 """Directory, among a session's files, of saved contents of changed files."""
 DIRECTORY_MODE = 0o700
@@ -251,6 +255,9 @@ class SessionStore:
         def remove() -> None:
             # The journal goes last: if the deletion fails half-way, the session still exists and can be deleted again.
             shutil.rmtree(self.files_path(session_id), ignore_errors=True)
+            for suffix in (LIVE_SUFFIX, SOCKET_SUFFIX):
+                # Those of a program that was killed.
+                path.with_suffix(suffix).unlink(missing_ok=True)
             path.unlink()
 
         try:

@@ -30,7 +30,8 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.value_checks import wrong_kind
 
-_PROVIDER = {"gen_ai.provider.name": "anthropic"}
+_PROVIDERS = {"": "anthropic", "bedrock": "aws.bedrock", "vertex": "gcp.vertex_ai", "foundry": "azure.ai.inference"}
+"""Names that the conventions have for a model's provider; any other has its own."""
 
 _FAILED_RUNS = frozenset({"error", "guardrail", "budget", "max_steps"})
 """Reasons of ended runs that a trace shows as errors."""
@@ -85,7 +86,8 @@ class SpanRecorder:
     def _begin_run(self, event: RunStarted, origin: Origin, time: int) -> None:
         agent = origin.agent_id
         model = self._models[agent] = event.model or self._models.get(agent, "")
-        attributes = _PROVIDER | {
+        attributes = {
+            "gen_ai.provider.name": _provider(model),
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": agent,
             "gen_ai.conversation.id": origin.session_id,
@@ -108,7 +110,8 @@ class SpanRecorder:
 
     def _begin_step(self, origin: Origin, time: int) -> None:
         model = self._models.get(origin.agent_id, "")
-        attributes = _PROVIDER | {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
+        provider = {"gen_ai.provider.name": _provider(model)}
+        attributes = provider | {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
         parent = self._runs.get(origin.agent_id)
         self._steps[origin.agent_id] = (self._begin(f"chat {model}", parent, SpanKind.CLIENT, attributes, time), time)
 
@@ -154,6 +157,12 @@ class SpanRecorder:
     def _begin(self, name: str, parent: Span | None, kind: SpanKind, attributes: Mapping[str, str], time: int) -> Span:
         context = None if parent is None else set_span_in_context(parent)
         return self._tracer.start_span(name, context, kind, dict(attributes), start_time=time)
+
+
+def _provider(model: str) -> str:
+    """Return the provider of a model, which is the part of its name before the first slash."""
+    name = model.partition("/")[0] if "/" in model else ""
+    return _PROVIDERS.get(name, name)
 
 
 def _usage(usage: Usage) -> dict[str, int]:

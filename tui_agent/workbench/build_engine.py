@@ -207,8 +207,7 @@ async def _build(
     folder = await _publish_notices(start, problems)
     policy = await _policy(start, rules, folder, given)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
-    gate = ApprovalGate(interactive=watched)
-    live = _let_others_ask(start, gate, watched=watched)
+    gate, live = _gate(start, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
     languages = await _open_language_servers(start, stack)
     config = await _loop_config(start, provider, policy, gate, layers, side, languages, only)
@@ -466,12 +465,13 @@ def _check_edits(languages: "LanguageServers | None", loop: AgentLoop, contents:
         check_edits(languages, loop, contents)
 
 
-def _let_others_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> "LiveSession | None":
-    """Let `[[notify]]` and the user's other programs ask the questions, too; return what these see of the session.
+def _gate(start: _Start, *, watched: bool) -> "tuple[ApprovalGate, LiveSession | None]":
+    """Return the gate, whose questions `[[notify]]` and the user's other programs ask, too, and what these see.
 
     Without a user, only notifiers that may answer are asked, in their place.
     """
-    live, session, cwd = None, start.session, start.options.cwd
+    gate, live = ApprovalGate(interactive=watched), None
+    session, cwd = start.session, start.options.cwd
     if watched and session.path is not None:
         from .live_session import LiveSession
 
@@ -484,7 +484,7 @@ def _let_others_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> "Liv
 
         programs = live.ask if live is not None else None
         gate.approver = Notifiers(notifiers, session.id, cwd, start.bus, watched=watched, programs=programs).ask
-    return live
+    return gate, live
 
 
 async def _open_file_hooks(

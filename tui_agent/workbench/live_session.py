@@ -20,13 +20,12 @@ from tui_agent.protocol.events import RunEnded, RunStarted
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.status_words import ANOTHER_PROGRAM
+from tui_agent.session.store import LIVE_SUFFIX, SOCKET_SUFFIX
 
 if TYPE_CHECKING:
     # Imported at run time by the first question: a start must not wait for it.
     from .notifiers import Question, Tokens
 
-LIVE_SUFFIX = ".live"
-"""Suffix of the file, in place of that of the journal."""
 LONGEST_SOCKET_PATH = 100
 """Bytes of a path that every system takes for a socket."""
 LONGEST_ANSWER = 64 * 1024
@@ -170,7 +169,7 @@ def _write(file: Path, content: bytes) -> None:
 
 def _socket_path(file: Path) -> Path:
     """Return a path for the socket, which does not exist; its directory is private."""
-    socket = file.with_suffix(".sock")
+    socket = file.with_suffix(SOCKET_SUFFIX)
     if len(os.fsencode(socket)) > LONGEST_SOCKET_PATH:
         return Path(tempfile.mkdtemp(prefix="tui-agent-live-")) / "answers.sock"
     socket.unlink(missing_ok=True)

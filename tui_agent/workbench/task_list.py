@@ -9,10 +9,10 @@ from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.facts.task_facts import TaskFact, TaskQuestion, TaskState
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.session.journal import is_journal_open
-from tui_agent.session.store import SessionStore
+from tui_agent.session.store import LIVE_SUFFIX, SessionStore
 from tui_agent.session.summary import SessionSummary, summarise
 
-from .live_session import LIVE_SUFFIX, LONGEST_ANSWER
+from .live_session import LONGEST_ANSWER
 
 MOST = 40
 """Sessions in the list, those written last."""

@@ -302,6 +302,9 @@ class FakeDefinitions:
     def needs_own_run(self, text: str, /) -> bool:
         return text.startswith("/look")
 
+    def asks_what_to_review(self, text: str, /) -> bool:
+        return False
+
     def expanded(self, text: str, /) -> str:
         return text.replace("/say", "Say")
 
