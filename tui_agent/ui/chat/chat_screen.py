@@ -19,8 +19,7 @@ from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.coalesced_refresh import settled_together
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints, report_each_layout
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueRequest, QueueStrip

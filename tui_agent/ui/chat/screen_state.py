@@ -23,7 +23,6 @@ from tui_agent.ui.state import (
     call_ledger,
     plan_and_files,
     queued_messages,
-    review_findings,
     run_times,
     session_status,
 )
@@ -89,7 +88,7 @@ class ScreenState:
         """The model's plan."""
         self.files = plan_and_files.ChangedFiles()
         """Files that the session has changed."""
-        self.findings = review_findings.ReviewFindings()
+        self.findings = plan_and_files.ReviewFindings()
         """Findings of the newest review."""
         self.status = session_status.SessionStatus(model=model, mode=mode)
         """Status, model, mode and tokens."""
@@ -131,7 +130,7 @@ class ScreenState:
             changes.plan = call(self.plan.apply, envelope) or False
         if kind in plan_and_files.FILE_EVENTS:
             changes.files = call(self.files.apply, envelope) or False
-        if kind in review_findings.HANDLED_EVENTS:
+        if kind in plan_and_files.FINDING_EVENTS:
             changes.reviewed = call(self.findings.apply, envelope) or False
         if kind in run_times.HANDLED_EVENTS:
             changes.times = call(self.times.apply, envelope) or False
