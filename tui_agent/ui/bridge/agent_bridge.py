@@ -206,6 +206,17 @@ class AgentBridge(PromptQueue):
         """Reason why `bench` is None, in words for the user."""
         return NOT_READY if self.status.pending else NOT_HERE
 
+    @property
+    def open_bench(self) -> "Workbench":
+        """The open session.
+
+        Raises:
+            TuiAgentError: there is none.
+        """
+        if self.bench is None:
+            raise TuiAgentError(self.no_bench)
+        return self.bench
+
     def report_crash(self, error: BaseException) -> None:
         """Publish that a worker failed unexpectedly; the conversation continues."""
         text = f"internal error: {type(error).__name__}: {error}. The conversation was kept; send your message again."

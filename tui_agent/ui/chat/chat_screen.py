@@ -58,8 +58,8 @@ class ChatScreen(AnyScreen):
         """The connection to the agent."""
         self.state = self._new_state()
         """Everything that the parts show."""
-        tree: ReadTree = lambda: self.commands.session.work_tree()  # noqa: E731, PLW0108 - the commands are made below
-        output: ReadOutput = lambda facts: self.commands.session.status_output(facts)  # noqa: E731, PLW0108
+        tree: ReadTree = lambda: bridge.open_bench.commands.work_tree()  # noqa: E731, PLW0108 - it is opened later
+        output: ReadOutput = lambda facts: bridge.open_bench.commands.status_output(facts)  # noqa: E731, PLW0108
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree, output)
         """Frame of the composer and status line."""
 
@@ -77,7 +77,7 @@ class ChatScreen(AnyScreen):
             foot=lambda: self.entry.foot_rows(self.bars.line),
             cover=self.body.keep_above,
             root=lambda: self.state.transcript.calls.root,
-            asker=lambda request: self.state.asker(request.call_id),
+            asker=lambda request: self.state.ledger.asker(request.call_id),
             answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""

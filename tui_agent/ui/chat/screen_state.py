@@ -106,10 +106,6 @@ class ScreenState:
         """True if there is something to show instead of the welcome."""
         self._faults = faults
 
-    def asker(self, call_id: str) -> str:
-        """Return the call whose sub-agent made a call, such as `#2 Check the tests`; empty if none did."""
-        return call_ledger.asker_text(self.ledger.asker(call_id))
-
     def apply(self, envelope: Envelope) -> Changes:
         """Apply one event to the folds that handle it; one that fails keeps it from no other."""
         event, call, changes = envelope.event, self._faults.call, Changes()
