@@ -351,8 +351,9 @@ class StatusLine(CoalescedRefresh):
         """Return the time of the run that is in progress."""
         status = self._status
         began_at = status.progress.began_at
-        # In the first state of a run, its clock would show the same seconds as that of the state.
-        is_later = began_at is not None and (status.shown == "waiting_approval" or self._since - began_at >= 1)
+        # In the first state of a run, its clock would show the same seconds as that of the state, if that has one.
+        has_none = status.shown in ("waiting_approval", "retrying")
+        is_later = began_at is not None and (has_none or self._since - began_at >= 1)
         if began_at is None or not is_later or status.progress.ended_at is not None or self.agent_pending:
             return None
         return Content(f"run {seconds_text(self._surroundings.clock() - began_at, tenths=False)}")

@@ -32,6 +32,7 @@ TITLES: dict[Where, str] = {
     "permissions": "On the permissions page",
     "settings": "On the page of settings",
     "jobs": "On the page of background commands",
+    "tasks": "In the list of tasks",
     "servers": "On the page of tool servers",
     "welcome": "On the first page",
     "report": "On the report of a run",

@@ -40,6 +40,7 @@ class PageActions:
             "chat.skills": self._show_skills,
             "chat.open_newest": self._open_newest,
             "chat.timeline": lambda _: self.show_timeline(),
+            "chat.btw": self._ask_aside,
             "chat.cost": lambda _: self._context.say(self._cost()),
             "chat.stats": lambda _: self._context.start("stats", self._show_statistics()),
             "chat.doctor": lambda _: self._context.start("doctor", self._examine()),
@@ -56,6 +57,17 @@ class PageActions:
         bench = self._context.bridge.open_bench
         text = sanitise(await bench.commands.doctor())
         self._context.show_page("Doctor", lambda _: Content(text))
+
+    def _ask_aside(self, question: str) -> bool:
+        from tui_agent.ui.dialogs.side_question_page import SideQuestionPage
+
+        if (bench := self._context.bench()) is None:
+            return False
+        if question:
+            self._context.screen.app.push_screen(SideQuestionPage(question, bench.aside))
+        else:
+            self._context.say("Type a question: /btw QUESTION", wrong=True)
+        return bool(question)
 
     async def _show_statistics(self) -> None:
         bench = self._context.bridge.open_bench
@@ -155,8 +167,16 @@ class PageActions:
         context = self._context
         if (bench := context.bench()) is not None:
             clock = context.options.surroundings.clock
-            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock)
+            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock, self._changes_so_far)
             context.screen.app.push_screen(page)
+
+    def _changes_so_far(self) -> tuple[int, int]:
+        """Return how many calls have ended, and how many changes of files are known."""
+        state = self._state()
+        places = state.ledger.places
+        open_calls = sum(len(places[kind]) for kind in ("waiting", "running", "needs_you"))
+        changes = sum(totals.changes for totals in state.files.files.values())
+        return len(state.ledger.calls) - open_calls, changes
 
     def show_findings(self) -> None:
         """Open the page with the findings of the last review."""

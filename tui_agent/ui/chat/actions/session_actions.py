@@ -40,6 +40,7 @@ class SessionActions:
             "chat.export": lambda file: self._context.start("export", self._write_export(file)),
             "chat.replay": lambda name: self._context.screen.post_message(ReplayRequested(name)),
             "chat.rewind": lambda _: self.rewind(),
+            "chat.tasks": lambda _: self._show_tasks(),
             "chat.resume": partial(self._switch, "resume"),
             "chat.clear": partial(self._switch, "clear"),
             "chat.fork": partial(self._switch, "fork"),
@@ -89,6 +90,20 @@ class SessionActions:
 
     def _switch(self, kind: Literal["resume", "clear", "fork", "demo"], argument: str) -> None:
         self._context.screen.post_message(SessionRequested(kind, argument))
+
+    def _show_tasks(self) -> None:
+        from tui_agent.ui.dialogs.tasks_screen import TasksScreen
+
+        context = self._context
+        if (bench := context.bench()) is None:
+            return
+
+        def chosen(session_id: str | None) -> None:
+            if session_id is not None:
+                self._switch("resume", session_id)
+
+        page = TasksScreen(bench.tasks, context.bridge.session_id or "", clock=context.options.surroundings.clock)
+        context.screen.app.push_screen(page, chosen)
 
     async def _write_export(self, file: str) -> None:
         bench = self._context.bridge.open_bench
