@@ -21,8 +21,7 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
-from tui_agent.ui.approval.whole_diffs_page import WholeDiffsPage
+from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen, WholeDiffsPage
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.state.call_ledger import CallLedger

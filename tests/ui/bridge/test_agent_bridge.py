@@ -18,8 +18,7 @@ from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.providers import ScriptedProvider
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import AgentEvents
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents
 
 
 class Unready(ScriptedProvider):

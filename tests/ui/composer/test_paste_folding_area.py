@@ -39,17 +39,17 @@ def test_the_same_paste_twice_has_one_label() -> None:
 
 def test_a_typed_paste_label_is_only_text() -> None:
     assert PasteFolder().unfold("[pasted 20 lines]") == "[pasted 20 lines]"
-    assert PasteFolder().spans("[pasted 20 lines]") == ()
+    assert PasteFolder().labels("[pasted 20 lines]") == ()
 
 
-def test_spans_say_where_labels_stand() -> None:
+def test_labels_are_found_where_they_stand() -> None:
     folder = PasteFolder()
     label = folder.fold(lines(20))
 
-    (span,) = folder.spans(f"see {label}!")
+    (found,) = folder.labels(f"see {label}!")
 
-    assert (span.start, span.end, span.label) == (4, 4 + len(label), label)
-    assert folder.text_of(span.label) == lines(20)
+    assert (found.span(), found[0]) == ((4, 4 + len(label)), label)
+    assert folder.unfold(found[0]) == lines(20)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tui_agent.protocol.facts.finding_facts import REPORT_TOOL, Finding
 from tui_agent.ui.app.outside_programs import file_arguments
 from tui_agent.ui.base.app_type import FileEditRequested
 from tui_agent.ui.dialogs.findings_screen import FindingsScreen
-from tui_agent.ui.state.review_findings import ReviewFindings
+from tui_agent.ui.state.plan_and_files import ReviewFindings
 from tui_agent.workbench.workspace_completion import WorkspaceFiles
 
 FINDINGS = (

@@ -27,8 +27,7 @@ from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import AgentEvents
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents
 from tui_agent.ui.chat.app_requests import (
     OpenedSession,
     PictureRequested,

@@ -29,8 +29,8 @@ from tui_agent.ui.text.rows_view import Paging, RowsView
 from .approval_answers import RuleOffer
 from .approval_dialog import APPROVES, ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
 from .change_parts import ChangedText, keep_all, new_texts, proposed_parts
+from .change_parts_screen import WholeDiffsPage, whole_diffs
 from .input_edit import InputEdit
-from .whole_diffs_page import WholeDiffsPage, whole_diffs
 
 if TYPE_CHECKING:
     from tui_agent.workbench.configuration.permission_rules import RuleImpact

@@ -1,21 +1,25 @@
-"""A page of the parts of one change, to accept some of them and leave out the others."""
+"""Pages of one change: its parts, to accept some and leave out the others; and whole diffs that the question cuts."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from tui_agent.protocol.diffs import FileDiff
+from tui_agent.protocol.diffs import Diff, FileDiff
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.ui.base.commands import command
+from tui_agent.protocol.trial import ProposedChanges
+from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys, unread_text
+from tui_agent.ui.dialogs.text_page import page_keys
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, prefixed_lines, width_of_runs, wrapped
 
@@ -23,6 +27,8 @@ from .approval_rows import request_title
 from .change_parts import ChangedText, ChangePart, ChangeParts, ProposedParts
 
 _MARGIN = 4
+MOST_OF_ONE = 2_000_000
+"""Most characters of one whole diff."""
 _LEFT_OUT = "The agent reads which parts you left out."
 
 
@@ -202,3 +208,44 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
 @lru_cache(maxsize=256)
 def _diff_rows(part: ChangePart, width: int) -> Sequence[Line]:
     return diff_rows([FileDiff(new_name=part.path, hunks=part.hunks)], width, clean=visible, named=False)
+
+
+class WholeDiffsPage(RowsPage[None]):
+    """The page; esc goes back to the question."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail", page_keys())]
+
+    def __init__(self, diff: Diff) -> None:
+        super().__init__()
+        self._rows = RowsView(lambda width: diff_rows(diff.files, width, clean=visible, named=True))
+
+    def compose(self) -> ComposeResult:
+        """Yield the page."""
+        with Vertical() as page:
+            page.border_title = Content(" Whole diffs ")
+            page.border_subtitle = f" {command('detail.close').key_text} back "
+            self._rows.can_focus = False
+            yield self._rows
+
+    @property
+    def paged(self) -> RowsView:
+        """The rows that the paging keys move."""
+        return self._rows
+
+    def action_close(self) -> None:
+        """Go back."""
+        self.dismiss(None)
+
+
+def whole_diffs(changes: ProposedChanges) -> Diff:
+    """Return the whole diffs of the texts whose diff is cut, as far as they are known. Blocks."""
+    found: list[Diff] = []
+    for file in changes.files:
+        if not file.has_more:
+            continue
+        text = f"--- a/{file.path}\n+++ b/{file.path}\n… It is too large to be compared.\n"
+        if file.whole_diff:
+            with suppress(OSError), open(file.whole_diff, encoding="utf-8", errors="replace", newline="") as stored:
+                text = stored.read(MOST_OF_ONE)
+        found.append(Diff(text))
+    return Diff.joined(found)

@@ -238,10 +238,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         if self._own is not None:
             self._close_own()
             return
-        if self._list is not None:
-            self.dismiss(None)
-            return
-        if not self._fills:
+        if self._list is not None or not self._fills:
             self.dismiss(None)
             return
         self._fills, self._error = False, ""

@@ -4,7 +4,8 @@ Pages and actions ask the open session itself: `AgentBridge.bench`.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,8 +19,8 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
 from tui_agent.protocol.messages import unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.prompt_command import PromptCommand
 
-from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .prompt_queue import PromptQueue
 from .user_messages import MessageEdits, PromptAttachments
 
@@ -43,6 +44,42 @@ Post = Callable[[Message], object]
 
 _TOOL_OF = {"composer.shell": "bash", "composer.own_shell": "bash", "chat.init": "write"}
 """Commands that do nothing without a tool, which the agent of another program may lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """The agent's state as far as the screen reads it but no event reports it. Not part of the journal."""
+
+    pending: bool = False
+    """True until the agent is there: a session that is resumed is still being read."""
+    running: bool = False
+    """True while a run, a command or a compaction runs or is about to."""
+    mode: PermissionMode = PermissionMode.ASK
+    unsent: tuple[str, ...] = ()
+    """Prompts and commands that have not started, in order."""
+    restored_messages: tuple[str, ...] = ()
+    """Ids of the queued messages that the agent restored with the session."""
+    commands: tuple[PromptCommand, ...] = ()
+    """The `/` commands of the user's and the project's files, skills included."""
+
+
+@dataclass
+class StatusPublished(Message):
+    """The agent's status changed; `AgentBridge.status` is the new one."""
+
+
+@dataclass
+class AgentEvents(Message):
+    """A batch of events; the only message that carries engine data."""
+
+    events: Sequence[Envelope]
+    applied: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the screen once it shows the events. Until then, the bridge collects and merges the next ones."""
+
+
+@dataclass
+class HistoryEvents(AgentEvents):
+    """Events of a resumed session, in order; the screen shows them together with the first `AgentEvents`."""
 
 
 class AgentBridge(PromptQueue):
@@ -168,6 +205,17 @@ class AgentBridge(PromptQueue):
     def no_bench(self) -> str:
         """Reason why `bench` is None, in words for the user."""
         return NOT_READY if self.status.pending else NOT_HERE
+
+    @property
+    def open_bench(self) -> "Workbench":
+        """The open session.
+
+        Raises:
+            TuiAgentError: there is none.
+        """
+        if self.bench is None:
+            raise TuiAgentError(self.no_bench)
+        return self.bench
 
     def report_crash(self, error: BaseException) -> None:
         """Publish that a worker failed unexpectedly; the conversation continues."""

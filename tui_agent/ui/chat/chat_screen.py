@@ -19,8 +19,7 @@ from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.coalesced_refresh import settled_together
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints, report_each_layout
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueRequest, QueueStrip
@@ -59,8 +58,8 @@ class ChatScreen(AnyScreen):
         """The connection to the agent."""
         self.state = self._new_state()
         """Everything that the parts show."""
-        tree: ReadTree = lambda: self.commands.session.work_tree()  # noqa: E731, PLW0108 - the commands are made below
-        output: ReadOutput = lambda facts: self.commands.session.status_output(facts)  # noqa: E731, PLW0108
+        tree: ReadTree = lambda: bridge.open_bench.commands.work_tree()  # noqa: E731, PLW0108 - it is opened later
+        output: ReadOutput = lambda facts: bridge.open_bench.commands.status_output(facts)  # noqa: E731, PLW0108
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree, output)
         """Frame of the composer and status line."""
 
@@ -78,7 +77,7 @@ class ChatScreen(AnyScreen):
             foot=lambda: self.entry.foot_rows(self.bars.line),
             cover=self.body.keep_above,
             root=lambda: self.state.transcript.calls.root,
-            asker=lambda request: self.state.asker(request.call_id),
+            asker=lambda request: self.state.ledger.asker(request.call_id),
             answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""

@@ -23,7 +23,6 @@ from tui_agent.ui.state import (
     call_ledger,
     plan_and_files,
     queued_messages,
-    review_findings,
     run_times,
     session_status,
 )
@@ -89,7 +88,7 @@ class ScreenState:
         """The model's plan."""
         self.files = plan_and_files.ChangedFiles()
         """Files that the session has changed."""
-        self.findings = review_findings.ReviewFindings()
+        self.findings = plan_and_files.ReviewFindings()
         """Findings of the newest review."""
         self.status = session_status.SessionStatus(model=model, mode=mode)
         """Status, model, mode and tokens."""
@@ -106,10 +105,6 @@ class ScreenState:
         self.begun = False
         """True if there is something to show instead of the welcome."""
         self._faults = faults
-
-    def asker(self, call_id: str) -> str:
-        """Return the call whose sub-agent made a call, such as `#2 Check the tests`; empty if none did."""
-        return call_ledger.asker_text(self.ledger.asker(call_id))
 
     def apply(self, envelope: Envelope) -> Changes:
         """Apply one event to the folds that handle it; one that fails keeps it from no other."""
@@ -131,7 +126,7 @@ class ScreenState:
             changes.plan = call(self.plan.apply, envelope) or False
         if kind in plan_and_files.FILE_EVENTS:
             changes.files = call(self.files.apply, envelope) or False
-        if kind in review_findings.HANDLED_EVENTS:
+        if kind in plan_and_files.FINDING_EVENTS:
             changes.reviewed = call(self.findings.apply, envelope) or False
         if kind in run_times.HANDLED_EVENTS:
             changes.times = call(self.times.apply, envelope) or False

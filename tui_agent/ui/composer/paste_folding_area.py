@@ -5,7 +5,7 @@ The cursor moves over a label or an escape, and deletes it, as a whole. The text
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.style import Style
@@ -58,15 +58,6 @@ def _signed(character: str) -> str:
     return ESCAPE_SIGN + escape_of(character)[1:]
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedSpan:
-    """Position of a folded paste in a line."""
-
-    start: int
-    end: int
-    label: str
-
-
 class PasteFolder:
     """The pastes of one draft by label; deleting a label deletes its paste."""
 
@@ -97,15 +88,9 @@ class PasteFolder:
             return draft
         return self._pattern().sub(lambda match: self._pastes[match[0]], draft)
 
-    def text_of(self, label: str) -> str:
-        """Return the paste with this label."""
-        return self._pastes[label]
-
-    def spans(self, line: str) -> tuple[FoldedSpan, ...]:
+    def labels(self, line: str) -> tuple[re.Match[str], ...]:
         """Return the labels in one line of the draft."""
-        if not self._pastes:
-            return ()
-        return tuple(FoldedSpan(match.start(), match.end(), match[0]) for match in self._pattern().finditer(line))
+        return tuple(self._pattern().finditer(line)) if self._pastes else ()
 
     def _pattern(self) -> re.Pattern[str]:
         return re.compile("|".join(re.escape(label) for label in self._pastes))
@@ -215,8 +200,8 @@ class PasteFoldingArea(TextArea):
     def action_unfold(self) -> None:
         """Replace the label under the cursor by its paste."""
         if (found := self._label_at_cursor()) is not None:
-            row, span = found
-            self.change(self._folder.text_of(span.label), (row, span.start), (row, span.end))
+            row, label = found
+            self.change(self._folder.unfold(label[0]), (row, label.start()), (row, label.end()))
 
     def action_delete_left(self) -> None:
         """Delete to the left; a label or an escape as a whole."""
@@ -244,7 +229,7 @@ class PasteFoldingArea(TextArea):
     def _atomic_spans(self, row: int) -> list[tuple[int, int]]:
         """Return start and end of each label and escape in a row."""
         line = self.document.get_line(row)
-        return [*((span.start, span.end) for span in self._folder.spans(line)), *escape_spans(line)]
+        return [*(label.span() for label in self._folder.labels(line)), *escape_spans(line)]
 
     def _outside(self, place: Location, *, after: bool) -> Location:
         """Return the location, or the edge of the escape around it."""
@@ -256,12 +241,12 @@ class PasteFoldingArea(TextArea):
                 return row, end if after else start
         return place
 
-    def _label_at_cursor(self) -> tuple[int, FoldedSpan] | None:
+    def _label_at_cursor(self) -> tuple[int, re.Match[str]] | None:
         """Return row and label at the cursor, or None."""
         row, column = self.cursor_location
-        for span in self._folder.spans(self.document.get_line(row)):
-            if span.start <= column <= span.end:
-                return row, span
+        for label in self._folder.labels(self.document.get_line(row)):
+            if label.start() <= column <= label.end():
+                return row, label
         return None
 
     def _delete_whole(self, *, behind_cursor: bool) -> bool:

@@ -309,10 +309,9 @@ def _row(number: int, message: WaitingMessage, status: SessionStatus, width: int
     buttons = "".join(f"{sign} " for sign, _ in _BUTTONS) if with_buttons else ""
     room = width - head.cell_length - len(buttons)
     text, landing = one_line(message.text, _LONGEST), _landing(message, status)
-    offers = (f"{landing} ", "")
     # Cut a long text before dropping the delivery.
-    least = (min(cell_len(text) + 5, _LEAST_TEXT), 0)
-    tail = next(offer for offer, needed in zip(offers, least, strict=True) if len(offer) + needed <= room or not offer)
+    needed = min(cell_len(text) + 5, _LEAST_TEXT)
+    tail = f"{landing} " if len(landing) + 1 + needed <= room else ""
     quoted = Content.styled(f"“{clip(text, max(1, room - len(tail) - 5))}”", "$text-muted" if message.held else "$text")
     gap = max(1, room - quoted.cell_length - len(tail))
     return Content("").join([head, quoted, Content(" " * gap), Content(tail), Content(buttons)])

@@ -3,11 +3,6 @@
 A page defines columns, detail and actions; search, cursor, preview, clicks, messages, second presses and asking for a
 text are the same on all of them, and so are their keys (`list` in `page_commands.py`). In a narrow window the preview
 is below the list, in a low one it goes.
-
-The list of a fleet's units is a page whose `T` is a unit: `item_row` is its row, `detail_rows` what its page of details
-shows, `summary` the totals, `search_text` the task with the repository. `use` takes the units that pass the filter, in
-the order of the sort, after each event; the cursor stays on its unit by `key`. Its own keys stay in `fleet`. A list of
-workers is the same with a worker as `T` and its bar over time as its row; `heading_rows` has the marks of the time.
 """
 
 import time

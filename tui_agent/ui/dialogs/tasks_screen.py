@@ -2,16 +2,15 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
 from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.task_facts import TaskFact, TaskQuestion, TaskState
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
-from tui_agent.ui.base.commands import bindings_for, hint
+from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
@@ -39,7 +38,6 @@ class TasksScreen(ListPage[TaskFact, str | None]):
     WHERE = "tasks"
     KEYS = ("open_task", "allow", "deny", "search", "close")
     DETAIL_ROWS = 10
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("tasks")]
 
     def __init__(
         self,

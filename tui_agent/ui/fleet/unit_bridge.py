@@ -16,8 +16,7 @@ from tui_agent.protocol.messages import JsonObject, UserKind, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.ui.approval.approval_rows import UNIT
 from tui_agent.ui.base.commands import command, hint
-from tui_agent.ui.bridge.agent_bridge import AgentBridge, Post
-from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus, StatusPublished
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, AgentStatus, Post, StatusPublished
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .fleet_files import FleetFiles

@@ -17,8 +17,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.app_type import AnyScreen, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
 from tui_agent.ui.base.terminal_environment import Clock, TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, AgentStatus
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState

@@ -159,10 +159,13 @@ class CallLedger:
         place = self._position_of.get(call_id)
         return None if place is None else self.calls[place]
 
-    def asker(self, call_id: str) -> LedgerCall | None:
-        """Return the call whose sub-agent made a call; None for calls of the root agent."""
+    def asker(self, call_id: str) -> str:
+        """Return the call whose sub-agent made a call, such as `#2 Check the tests`; empty if none did."""
         call = self.find(call_id)
-        return None if call is None or call.parent is None else self.calls[call.parent]
+        if call is None or call.parent is None:
+            return ""
+        asking = self.calls[call.parent]
+        return f"#{asking.number} {asking.view.summary}".strip()
 
     def shown(self, chosen: CallFilter) -> list[int]:
         """Return the indexes of the calls that pass the filter, in order."""
@@ -285,11 +288,6 @@ class CallLedger:
             where = f"; the whole of it is in {path}" if path else ""
             old.outcome.result, old.outcome.details = f"[no longer kept on the screen{where}]", None
             old.live.text = ""
-
-
-def asker_text(call: LedgerCall | None) -> str:
-    """Return who asks in one line, such as `#2 Check the tests of cart`; empty for the agent itself."""
-    return f"#{call.number} {call.view.summary}".strip() if call is not None else ""
 
 
 def kind_of(view: CallViewState) -> CallKind:

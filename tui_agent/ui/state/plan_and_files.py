@@ -1,19 +1,27 @@
-"""The model's plan, and the files that the session has changed: folds behind the right column."""
+"""The model's plan, the files that the session has changed, and the findings of its newest review: small folds."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     FileChanged,
+    RunEnded,
+    RunStarted,
     SessionCreated,
     SessionLoaded,
     SessionRewound,
     SessionSwitched,
     TodoItem,
     TodoUpdated,
+    ToolEnded,
 )
 from tui_agent.protocol.messages import FrozenModel
+
+if TYPE_CHECKING:
+    # The first screen must not wait for what only a review needs.
+    from tui_agent.protocol.facts.finding_facts import Finding
 
 PLAN_EVENTS: frozenset[type[FrozenModel]] = frozenset((TodoUpdated, SessionRewound, SessionSwitched))
 """Events that may change the plan."""
@@ -147,3 +155,38 @@ class ChangedFiles:
 
 def _sum(one: FileTotals, other: FileTotals) -> FileTotals:
     return FileTotals(one.added + other.added, one.removed + other.removed, one.changes + other.changes)
+
+
+_REPORT_TOOL = "report_findings"
+
+FINDING_EVENTS: frozenset[type[FrozenModel]] = frozenset((ToolEnded, RunStarted, RunEnded, SessionSwitched))
+"""Events that may change the findings."""
+
+
+class ReviewFindings:
+    """The findings of the last run that reported some, the worst first. Changed by `apply` only."""
+
+    def __init__(self) -> None:
+        self.items: tuple[Finding, ...] | None = None
+        """The findings; None if no review has ended."""
+        self._of_run: tuple[Finding, ...] | None = None
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Apply one event; return True if a run has ended that reported findings."""
+        match envelope.event:
+            case ToolEnded(name=name) as event if name == _REPORT_TOOL:
+                from tui_agent.protocol.facts.finding_facts import findings_of, in_order
+
+                if (found := findings_of(event)) is not None:
+                    self._of_run = (*(self._of_run or ()), *found)
+                    self.items = in_order(self._of_run)
+            case RunStarted() if not envelope.origin.depth:
+                self._of_run = None
+            case RunEnded() if not envelope.origin.depth:
+                has_reported, self._of_run = self._of_run is not None, None
+                return has_reported
+            case SessionSwitched():
+                self.items = self._of_run = None
+            case _:
+                pass
+        return False

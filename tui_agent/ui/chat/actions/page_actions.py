@@ -54,8 +54,7 @@ class PageActions:
         self._context.show_page("Help", lambda width: help_text(width, own, self._offers))
 
     async def _examine(self) -> None:
-        if (bench := self._context.bench()) is None:
-            return
+        bench = self._context.bridge.open_bench
         text = sanitise(await bench.commands.doctor())
         self._context.show_page("Doctor", lambda _: Content(text))
 
@@ -71,8 +70,7 @@ class PageActions:
         return bool(question)
 
     async def _show_statistics(self) -> None:
-        if (bench := self._context.bench()) is None:
-            return
+        bench = self._context.bridge.open_bench
         found = await bench.commands.statistics()
         title = "Tokens and cost of all sessions"
         self._context.show_page(title, lambda width: Content(sanitise("\n".join(found.lines(width)))))

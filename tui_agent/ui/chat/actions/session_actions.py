@@ -8,7 +8,6 @@ from typing import Literal
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.rewind_facts import RewindOutcome
-from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
@@ -53,26 +52,6 @@ class SessionActions:
             "chat.init": self._init,
         }
         """Actions by id of their command."""
-
-    async def work_tree(self) -> tuple[str, bool] | None:
-        """Return the branch and True if files are changed; None if that is not known.
-
-        Raises:
-            TuiAgentError: the session is still being read.
-        """
-        if (bench := self._context.bridge.bench) is None:
-            raise TuiAgentError(self._context.bridge.no_bench)
-        return await bench.commands.work_tree()
-
-    async def status_output(self, facts: JsonObject) -> str:
-        """Return the first line that the user's command for the status line prints; empty without one.
-
-        Raises:
-            TuiAgentError: the session is still being read.
-        """
-        if (bench := self._context.bridge.bench) is None:
-            raise TuiAgentError(self._context.bridge.no_bench)
-        return await bench.commands.status_output(facts)
 
     def rewind(self, view: CallViewState | None = None) -> None:
         """Show the points to go back to; with `view`, what undoing this call's changes would do."""
@@ -127,8 +106,7 @@ class SessionActions:
         context.screen.app.push_screen(page, chosen)
 
     async def _write_export(self, file: str) -> None:
-        if (bench := self._context.bench()) is None:
-            return
+        bench = self._context.bridge.open_bench
         self._context.say(f"The session was exported to {await bench.commands.export(file)}.")
 
     # --- the conversation ---------------------------------------------------------------------------------------------

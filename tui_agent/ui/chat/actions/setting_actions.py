@@ -102,8 +102,7 @@ class SettingActions:
 
     async def _ask_for_folder(self, path: str) -> None:
         """Ask for how long a folder counts as part of the workspace."""
-        if (bench := self._context.bench()) is None:
-            return
+        bench = self._context.bridge.open_bench
         from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices
 
         try:
@@ -117,8 +116,7 @@ class SettingActions:
         self._choose_from(page, lambda term: self._context.start("folder", self._join_folder(path, term)))
 
     async def _join_folder(self, path: str, term: str) -> None:
-        if (bench := self._context.bench()) is None:
-            return
+        bench = self._context.bridge.open_bench
         if term == "this session":
             await bench.folders.add(path)
         else:
@@ -191,8 +189,7 @@ class SettingActions:
         page.update(state)
 
     async def _choose_model(self, name: str, *, keeps: bool) -> None:
-        if (bench := self._context.bench()) is None:
-            return
+        bench = self._context.bridge.open_bench
         if name:
             bench.models.choose(name)
         said = f"The next request uses {name}. " if name else ""
@@ -206,8 +203,7 @@ class SettingActions:
         self._context.start("effort", self._choose_effort(name.casefold(), keeps=keeps))
 
     async def _choose_effort(self, name: str, *, keeps: bool) -> None:
-        if (bench := self._context.bench()) is None:
-            return
+        bench = self._context.bridge.open_bench
         if not name and not keeps:
             self._show_efforts(bench.models.effort, bench.models.effort_text())
             return
