@@ -93,11 +93,7 @@ class PlainCommands:
     ) -> None:
         """
         Args:
-            bench: the session that the lines are for.
-            prompts: queue for prompts of new runs.
             reporter: knows the open questions.
-            say: writes lines for the user.
-            clock: monotonic seconds.
         """
         self._commands = [command.usage for command in bench.prompts.commands]
         self._bench = bench

@@ -47,11 +47,6 @@ class PresentPlanTool(TypedTool[PresentPlanArguments]):
     for_main_agent = True
 
     def __init__(self, mode: Callable[[], PermissionMode], change_mode: Callable[[PermissionMode], object]) -> None:
-        """
-        Args:
-            mode: returns the permission mode in force.
-            change_mode: takes the mode that the user chose.
-        """
         super().__init__("present_plan", _DESCRIPTION, PresentPlanArguments, read_only=True)
         self._mode = mode
         self._change_mode = change_mode

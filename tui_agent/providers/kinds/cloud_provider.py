@@ -23,7 +23,6 @@ class CloudProvider(AnthropicProvider):
         """Store the settings; send and load nothing.
 
         Args:
-            target: the model and its endpoint.
             auth_token: key of the endpoint; None for the credentials of the environment.
             key_source: returns the key, instead of `auth_token`.
 

@@ -44,10 +44,7 @@ class OpenAiProvider(AnthropicProvider):
         Args:
             model: any name the server knows.
             base_url: address; one without a path gets `/v1`.
-            endpoint: facts about the model.
             auth_token: key, which is sent as `Authorization: Bearer`; None: no key is sent.
-            headers: headers for each request.
-            extra_body: more fields of each request.
             key_source: returns the key, instead of `auth_token`.
 
         Raises:
