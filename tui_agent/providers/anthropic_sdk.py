@@ -22,10 +22,15 @@ from .lean_import import hidden_package, load_names
 from .provider_failures import GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD
 
+_LATE = ("anthropic._error_classes", "anthropic.lib._tracing._api_call")
+"""Modules that load nine tenths of the rest, for errors and for spans of calls that are not made here."""
+
 # If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here. Most of its
 # other modules are types of services that are not used either.
 with hidden_package("aiohttp"):
-    load_names("anthropic", ("AsyncAnthropic", "AsyncStream", "AnthropicError", "DefaultAsyncHttpxClient", "Omit"))
+    load_names(
+        "anthropic", ("AsyncAnthropic", "AsyncStream", "AnthropicError", "DefaultAsyncHttpxClient", "Omit"), _LATE
+    )
     from anthropic import (
         AnthropicError,
         APIConnectionError,
