@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from .server_parts import ServerParts
 from .server_pool import ConfiguredServer, ServerPool, Tools
-from .server_task import ServerParts
 
 
 class KeptServers:

@@ -15,7 +15,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_server import ToolServer
 
-from .server_task import ServerParts, ServerTask
+from .server_parts import ServerParts
+from .server_task import ServerTask
 from .tool_listing import PREFIX, ListedTool
 
 CallTool: TypeAlias = Callable[[ListedTool, JsonObject, ToolContext], Awaitable[ToolResult]]
