@@ -78,8 +78,8 @@ from tui_agent.trial.trials import Trials
 if TYPE_CHECKING:
     # Imported at run time only for an agent with tool servers.
     from tui_agent.mcp.kept_servers import KeptServers
+    from tui_agent.mcp.server_parts import ServerParts
     from tui_agent.mcp.server_pool import ConfiguredServer
-    from tui_agent.mcp.server_task import ServerParts
 
 _T = TypeVar("_T")
 
@@ -594,7 +594,7 @@ def _configured_servers(mcp: Servers) -> "list[ConfiguredServer]":
 
 def _server_parts(bus: EventBus, root: Path) -> "ServerParts":
     """Return what the servers of an agent share."""
-    from tui_agent.mcp.server_task import ServerParts
+    from tui_agent.mcp.server_parts import ServerParts
     from tui_agent.tools.media.media_files import check_media
     from tui_agent.tools.processes.child_environment import child_environment
     from tui_agent.tools.processes.helper_tree import HelperTree

@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.fleet.unit_progress import RateLimitMet, UnitEnding, UnitProgress
+from tui_agent.fleet.unit_progress import RateLimitMet, UnitProgress
+from tui_agent.fleet.worker_messages import UnitEnded
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -101,7 +102,7 @@ def test_the_states_of_a_unit() -> None:
     states.append(unit.row.state)
     unit.apply(line_of(RunEnded(reason="done", final_text="Done."), 3))
     states.append(unit.row.state)
-    unit.end(UnitEnding("failed", "verify ended with code 1", verified=False))
+    unit.end("failed", UnitEnded("a", 2, 0, "verify ended with code 1", verified=False))
     states.append(unit.row.state)
 
     assert states == ["queued", "starting", "running", "resuming", "resuming", "verifying", "failed"]

@@ -85,7 +85,9 @@ async def test_a_server_that_refuses_the_handshake_is_connected_without_it(monke
             raise MCPError(types.METHOD_NOT_FOUND, "no initialize")
         yield "a client"
 
-    setup: Any = SimpleNamespace(name="h", questions=None, log=None, server=ToolServer(command="x"))
+    setup: Any = SimpleNamespace(
+        name="h", parts=SimpleNamespace(questions=None), log=None, server=ToolServer(command="x")
+    )
     session: Any = ServerSession(setup)
     monkeypatch.setattr(session, "_new_client", client)
     monkeypatch.setattr(session, "_transport", AsyncMock())

@@ -91,7 +91,6 @@ class CallUpdates:
     def __init__(self, cwd: Path, *, terminals: bool = False) -> None:
         """
         Args:
-            cwd: the workspace.
             terminals: True if the client shows output of commands in terminals of its own, by `_meta`. The commands do
                 not run there.
         """
@@ -139,8 +138,6 @@ class CallUpdates:
         """Return the call that a question is about.
 
         Args:
-            envelope: the event of the question.
-            request: the question.
             lines: the question in words, with every character visible.
         """
         call = self._calls.get((envelope.origin.agent_id, request.call_id))

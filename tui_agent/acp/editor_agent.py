@@ -66,8 +66,6 @@ class EditorAgent:
     def __init__(self, host: EditorHost, client: EditorClient, tasks: asyncio.TaskGroup) -> None:
         """
         Args:
-            host: opens sessions.
-            client: the client.
             tasks: has a task for each session.
         """
         self._host = host

@@ -87,8 +87,6 @@ class PermissionQuestions:
     def __init__(self, session_id: str, client: EditorClient, bench: Workbench, tasks: asyncio.TaskGroup) -> None:
         """
         Args:
-            session_id: the session.
-            client: shows the questions.
             bench: the session whose agent waits for the answers.
             tasks: has a task for each open question.
         """

@@ -43,8 +43,6 @@ class EditorHost:
     ) -> None:
         """
         Args:
-            options: the command line.
-            saved: the saved sessions.
             describe: returns the lines of a question, with every character visible.
             screen_problems: checks the settings of the screen.
         """
@@ -72,7 +70,6 @@ class EditorHost:
         """Open a saved session, or a new one; it is saved and closed with the context.
 
         Args:
-            cwd: the workspace.
             session_id: the saved session; None for a new one.
             folders: folders that count as part of the workspace.
         """
@@ -98,8 +95,6 @@ class EditorBench:
     ) -> None:
         """
         Args:
-            bench: the session.
-            describe: returns the lines of a question.
             tasks: has a task for the servers of the editor.
         """
         self.bench = bench

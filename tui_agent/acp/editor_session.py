@@ -74,9 +74,6 @@ class EditorSession:
     def __init__(self, opened: EditorBench, client: EditorClient, cwd: Path, closed: asyncio.Event) -> None:
         """
         Args:
-            opened: the session with its engine.
-            client: the editor.
-            cwd: the workspace.
             closed: set once the session is closed and can be opened again.
         """
         self.id = opened.bench.events.origin.session_id
@@ -355,7 +352,6 @@ def stop_reason(report: AgentRunReport, model_stop: str | None) -> StopReason:
     """Return the protocol's reason for the end of a run that did not fail.
 
     Args:
-        report: the run.
         model_stop: the reason why the model stopped last.
     """
     match report.reason:

@@ -84,7 +84,6 @@ class LocalBackend:
     def __init__(self, places: int, host: UnitHost) -> None:
         """
         Args:
-            places: units at the same time.
             host: this machine; each place gets a name of its own.
         """
         self._places = places

@@ -69,7 +69,6 @@ class DaskBackend:
     ) -> None:
         """
         Args:
-            choice: the cluster.
             job: function that a worker runs for a unit.
             scratch: private directory for the files of a cluster that is started; made and removed.
             reconnect_seconds: longest search for a scheduler that was lost.

@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 from .backend import Backend
 from .fleet_directory import FleetDirectory, read_records
 from .unit_events import DELTAS, seq_of, type_of
-from .unit_progress import RateLimitMet, RateLimits, UnitEnding, UnitProgress, result_files
+from .unit_progress import RateLimitMet, RateLimits, UnitProgress, result_files
 from .worker_messages import (
     CommitReported,
     EventsReported,
@@ -244,10 +245,10 @@ class FleetDriver:
 
     async def _end(self, message: UnitEnded) -> None:
         unit = self.units[message.unit_id]
-        stopped = message.unit_id in self._stopping
-        reason = STOPPED if stopped else message.reason
-        state = "stopped" if stopped else "failed" if message.reason else "done"
-        unit.end(UnitEnding(state, reason, message.verified, message.changes))
+        if message.unit_id in self._stopping:
+            unit.end("stopped", replace(message, reason=STOPPED))
+        else:
+            unit.end("failed" if message.reason else "done", message)
         files = result_files(unit, message)
         await self._saved(lambda: self.directory.save_result(message.unit_id, files))
         await asyncio.to_thread(self.directory.hide_events, message.unit_id)

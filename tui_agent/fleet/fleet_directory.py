@@ -68,7 +68,6 @@ class FleetDirectory:
 
         Args:
             path: the directory, which is empty or missing.
-            tasks: its units.
             settings: first record of the driver; it holds no key.
 
         Raises:
@@ -148,7 +147,6 @@ class FleetDirectory:
         """Save a state of a worktree, before the events that were held back for it are appended.
 
         Args:
-            unit_id: the unit.
             bundle: the changes since the state before.
             first_seq: number of the first of these events.
             last_seq: number of the last one.
@@ -301,7 +299,6 @@ def written_status(path: Path, seen: int) -> tuple[int, FleetStatus | None]:
     """Return the time of the last state that the driver wrote, and that state; None if it was seen already.
 
     Args:
-        path: the directory of the fleet.
         seen: time of the state that is known; 0 for none.
 
     Raises:

@@ -66,7 +66,6 @@ def read_toml_tasks(content: bytes, directory: Path) -> tuple[UnitTask, ...]:
     """Return the units of a TOML file.
 
     Args:
-        content: the file.
         directory: its directory, from which relative paths of repositories begin.
 
     Raises:

@@ -203,12 +203,6 @@ def _signal_group(leader: int, number: int) -> None:
 async def start_process(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors: Path) -> UnitProcess:
     """Start a process with pipes for its input and output.
 
-    Args:
-        argv: its command line.
-        cwd: its directory.
-        environment: its whole environment.
-        errors: file for its standard error.
-
     Raises:
         UnitFailureError: it cannot be started.
     """
@@ -256,8 +250,6 @@ async def run_shell(
     """Run a shell command without the secrets of the environment; what it left in its process group ends with it.
 
     Args:
-        command: the command.
-        cwd: its directory.
         environment: variables, from which secrets are removed.
         sandbox: start of the command line that confines it; empty for none.
 

@@ -19,7 +19,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     UsageUpdated,
 )
-from tui_agent.protocol.fleet_records import UnitChanges, UnitRow, UnitState, UnitTask, WorkerSpan
+from tui_agent.protocol.fleet_records import UnitRow, UnitState, UnitTask, WorkerSpan
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, now_ms
 from tui_agent.protocol.permissions import ApprovalRequest
 
@@ -40,16 +40,6 @@ class RateLimitMet:
 
     wait: float
     """Seconds that the unit waits."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitEnding:
-    """End of a unit."""
-
-    state: UnitState
-    reason: str = ""
-    verified: bool | None = None
-    changes: UnitChanges | None = None
 
 
 class UnitProgress:
@@ -117,14 +107,14 @@ class UnitProgress:
         self.questions.clear()
         self._change(state="queued", reason="")
 
-    def end(self, ending: UnitEnding) -> None:
+    def end(self, state: UnitState, ended: UnitEnded) -> None:
         """Note the end of the unit."""
         self.questions.clear()
         self._change(
-            state=ending.state,
-            reason=ending.reason,
-            verified=ending.verified,
-            changes=ending.changes,
+            state=state,
+            reason=ended.reason,
+            verified=ended.verified,
+            changes=ended.changes,
             spans=self._ended_spans(lost=False),
         )
 

@@ -186,9 +186,7 @@ async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base:
     Args:
         home: the unit's directory, which exists and is empty.
         mirror: mirror of the repository, see `updated_mirror`.
-        unit_id: its id.
         repo: address of the repository, for the worktree's `origin`.
-        base: commit to begin with.
 
     Raises:
         UnitFailureError: git failed.

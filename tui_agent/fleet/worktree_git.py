@@ -49,9 +49,6 @@ async def git(
     """Run git behind walls, where they work, and return its output.
 
     Args:
-        arguments: its command line.
-        readable: files and directories that it may read.
-        writable: directories that it may change.
         environment: variables in addition to the user's settings.
         cwd: its directory, one of these; None: `/`.
         outlives: True to let it finish if this process is killed; otherwise it is killed, too, and its locks stay.
@@ -169,9 +166,6 @@ async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, mess
     Args:
         repo: a directory of the repository.
         base: commit that the unit began with.
-        patch: the unit's patch.
-        branch: name of the new branch.
-        message: message of the commit.
 
     Raises:
         ConfigurationError: the repository lacks the base, has the branch, or does not take the patch; nothing changed.

@@ -26,10 +26,7 @@ def walls_around(
     """Return the command line that confines a git; None if bubblewrap does not work here. Blocks.
 
     Args:
-        git: the program.
-        directory: its working directory.
         readable: files and directories that it may read; those that are missing are left out.
-        writable: directories that it may change.
         outlives: True to let it finish if this process is killed.
     """
     places = sorted({*readable}, key=len)

@@ -87,13 +87,7 @@ def start_git(
     """Run git behind walls and return its output; None if it may not run, fails, or takes too long. Blocks.
 
     Args:
-        git: the program.
-        arguments: its command line.
         environment: variables beside a search path and a language.
-        seconds: its time limit.
-        readable: files and directories that it may read.
-        stdin: its input.
-        directory: its working directory.
         without_walls: True if it may run where no walls work.
     """
     walls = walls_around(git, directory, readable)
@@ -133,10 +127,6 @@ def writing_git(
     """Return command line and environment of a git that changes a repository, behind walls where they work. Blocks.
 
     Args:
-        arguments: git's command line.
-        readable: files and directories that it may read.
-        writable: directories that it may change.
-        directory: its working directory.
         outlives: True to let it finish if this process is killed.
     """
     git = find_git(_working_directory()) or Path("git")

@@ -23,7 +23,6 @@ def list_settings(content: bytes, folder: str) -> Settings | None:
     The answer depends only on the content, so it is remembered.
 
     Args:
-        content: of the file.
         folder: directory from which no git is started.
     """
     try:

@@ -29,10 +29,6 @@ def read_git(
     """Return the output of a git command that only reads; None if it may not run, fails, or takes too long. Blocks.
 
     Args:
-        root: its working directory.
-        arguments: its command line.
-        seconds: its time limit.
-        stdin: its input.
         is_trusted: True if git may run here without walls.
     """
     root = Path(os.path.realpath(root))

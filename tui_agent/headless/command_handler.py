@@ -180,8 +180,6 @@ class CommandHandler:
     def __init__(self, bench: "Workbench", prompts: PromptQueue, complain: Callable[[str, int], None]) -> None:
         """
         Args:
-            bench: the session that the commands are for.
-            prompts: queue for prompts of new runs.
             complain: called with an error message for an invalid command and the number of its line, from 1.
         """
         self._bench = bench

@@ -79,7 +79,6 @@ def code_of(report: AgentRunReport, *, stuck: bool = False) -> ExitCode:
     """Return the exit code for a run.
 
     Args:
-        report: report of the run.
         stuck: `UnansweredApprovals.stuck` of the run.
     """
     match report.reason:

@@ -42,9 +42,6 @@ class Listener:
         Args:
             bench: the session, whose calls are denied if no one can answer.
             heard: all events of the bus, from the first on.
-            reporter: formats the events.
-            output: standard output.
-            errors: standard error.
             answers: True if a client reads requests for approval and can answer them.
         """
         self.code = ExitCode.DONE

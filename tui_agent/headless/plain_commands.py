@@ -96,11 +96,7 @@ class PlainCommands:
     ) -> None:
         """
         Args:
-            bench: the session that the lines are for.
-            prompts: queue for prompts of new runs.
             reporter: knows the open questions.
-            say: writes lines for the user.
-            clock: monotonic seconds.
         """
         self._commands = [command.usage for command in bench.definitions.commands]
         self._bench = bench

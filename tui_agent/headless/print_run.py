@@ -154,8 +154,6 @@ async def run_headless(
 
     Args:
         bench: the open session; it is `watched` if `options.interactive` is true.
-        options: the options of print mode.
-        streams: file descriptors to use.
         describe: returns the lines of a question for the format `plain`.
 
     Raises:

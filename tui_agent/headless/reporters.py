@@ -119,10 +119,8 @@ def reporter_for(
     """Return the reporter of a format.
 
     Args:
-        output_format: the format.
         include_deltas: True to include `DELTAS` in the stream.
         session_id: session id for the objects of `json`.
-        terminal: True if standard output is a terminal.
         describe: returns the lines of a question for `plain`.
         rule_for: returns the rules that would allow a call.
         read_answer: reads the value of final answers; None: they are text.

@@ -141,7 +141,6 @@ class LanguageConnection:
         """Return the problems of a file before and after a change.
 
         Args:
-            path: the file.
             before: its text before; empty or None: there was none, or it is not known.
             after: its text now, as it is on the disk.
 

@@ -95,7 +95,6 @@ class LanguageServers:
         Args:
             path: the file, links followed.
             before: its text before, empty if there was none; None: not known.
-            after: its text now.
         """
         started = [(keeper, self._start_check(keeper, path, before, after)) for keeper in self._for(path)]
         running = [(keeper, task) for keeper, task in started if task is not None]

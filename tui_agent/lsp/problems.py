@@ -55,11 +55,7 @@ class Findings:
         return ", ".join(f"{number} {name if number == 1 else f'{name}s'}" for number, name in numbers)
 
     def text(self, shown: str) -> str:
-        """Return the findings for the model; empty if there is nothing to say.
-
-        Args:
-            shown: name of the file.
-        """
+        """Return the findings for the model; empty if there is nothing to say."""
         lines = [
             f"{shown}:{one.line}:{one.column}: {_NAMES[one.severity]}: {one.message} ({one.source})"
             for one in self.new[:MOST_LINES]

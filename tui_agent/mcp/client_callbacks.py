@@ -146,9 +146,6 @@ class ClientCallbacks:
     ) -> None:
         """
         Args:
-            server: name of the server.
-            questions: the functions that answer.
-            calls: returns the ids of the calls in progress.
             log: receives a line about each question that is refused.
         """
         self._server = server

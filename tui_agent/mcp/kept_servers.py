@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from .server_parts import ServerParts
 from .server_pool import ConfiguredServer, ServerPool, Tools
-from .server_task import ServerParts
 
 
 class KeptServers:
@@ -20,7 +20,6 @@ class KeptServers:
     ) -> None:
         """
         Args:
-            servers: the servers.
             parts: returns what they share, at each start.
             window: returns the tokens of the model's context window.
             tool_changed: called with the name of a tool whose description or schema changed.

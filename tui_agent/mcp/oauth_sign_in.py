@@ -57,7 +57,6 @@ class TokenFile:
     def __init__(self, store: TokenStore, *, begins_anew: bool) -> None:
         """
         Args:
-            store: the file.
             begins_anew: True for a new sign-in, which ignores what is stored until it succeeds.
         """
         self.context: OAuthContext | None = None
@@ -110,11 +109,6 @@ class SignIn:
     """One sign-in: shows its page, and waits for the answer."""
 
     def __init__(self, server: str, ask: Ask) -> None:
-        """
-        Args:
-            server: name of the server.
-            ask: asks the user.
-        """
         self.problem = ""
         """Reason why it failed; empty if it did not."""
         self._server = server

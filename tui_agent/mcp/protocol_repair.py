@@ -51,7 +51,6 @@ def repaired(result: JsonObject, note: Note, outputs: dict[str, JsonObject]) -> 
     """Return a server's result without the parts that break the protocol.
 
     Args:
-        result: the result, of any request.
         note: receives what is left out of a list.
         outputs: gets the output schema of each tool. The SDK would refuse a result that contradicts it.
     """
@@ -254,7 +253,6 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
     def __init__(self, verify: ssl.SSLContext, fail: Callable[[str], object]) -> None:
         """
         Args:
-            verify: the certificates to trust.
             fail: called with the reason when a response is ended.
         """
         super().__init__(verify=verify)

@@ -15,7 +15,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_server import ToolServer
 
-from .server_task import ServerParts, ServerTask
+from .server_parts import ServerParts
+from .server_task import ServerTask
 from .tool_listing import PREFIX, ListedTool
 
 CallTool: TypeAlias = Callable[[ListedTool, JsonObject, ToolContext], Awaitable[ToolResult]]
@@ -25,12 +26,6 @@ class ServerTool(Tool):
     """A tool of a server. Whatever the server claims about it, each call counts as one that changes something."""
 
     def __init__(self, listed: ListedTool, call: CallTool, seconds: float) -> None:
-        """
-        Args:
-            listed: the tool, checked.
-            call: makes the call.
-            seconds: time limit of a call.
-        """
         self.spec = ToolSpec(name=listed.name, description=listed.description, input_schema=listed.schema)
         self.listed = listed
         """The tool in the server's list."""
@@ -76,7 +71,6 @@ class FindTools(Tool):
     def __init__(self, tools: Callable[[], Sequence[ListedTool]], load: Callable[[Iterable[str]], object]) -> None:
         """
         Args:
-            tools: returns all tools of servers.
             load: called with the names of the tools that were found.
         """
         self._tools = tools
@@ -157,7 +151,6 @@ class ServerPool:
         """
         Args:
             servers: the servers, those that are not enabled included.
-            parts: what the servers share.
             window: returns the tokens of the model's context window.
             tool_changed: called with the name of a tool whose description or schema changed.
         """

@@ -4,11 +4,10 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import httpx2
@@ -27,13 +26,13 @@ from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
-from .call_result import NOT_ADDED, MediaCheck, blocks_of, framed, resource_blocks, result_of
+from .call_result import NOT_ADDED, blocks_of, framed, resource_blocks, result_of
 from .client_callbacks import ClientCallbacks
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
 from .protocol_repair import LimitedTransport, repaired, with_repair
 from .server_log import ServerLog
-from .server_questions import ServerQuestions
-from .stdio_transport import ProcessTree, ServerProcess, start_process, stdio_streams
+from .server_parts import ServerParts
+from .stdio_transport import ServerProcess, start_process, stdio_streams
 from .token_store import TokenStore
 from .tool_listing import OfferedTool, clipped, contradiction_of
 
@@ -101,21 +100,13 @@ class SessionSetup:
     """The server, its variables expanded."""
     shown: str
     """Its command line or URL as written."""
-    environment: Mapping[str, str]
-    """The environment that a program inherits, without secrets."""
-    secrets: Mapping[str, str]
-    """The whole environment, in which `bearer_token_env` is looked up."""
-    root: Path
+    parts: ServerParts
+    """Parts that all servers of a session share."""
     log: ServerLog
-    questions: ServerQuestions
-    new_tree: Callable[[], ProcessTree] | None = None
-    """Returns the marks for the processes of a program; None: there are none."""
     tokens: TokenStore | None = None
     """The stored tokens (OAuth); None: the server needs none."""
     signs_in: bool = False
     """True if the user wants to sign in now."""
-    check_media: MediaCheck | None = None
-    """Checks images and PDF files; None: they stay as they are."""
 
 
 _Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListResourcesResult
@@ -140,7 +131,7 @@ class ServerSession:
         self._outputs: dict[str, JsonObject] = {}
         self._calls: dict[str, ToolContext] = {}
         self._reported: dict[str, float] = {}
-        self._callbacks = ClientCallbacks(setup.name, setup.questions, lambda: self._calls, setup.log)
+        self._callbacks = ClientCallbacks(setup.name, setup.parts.questions, lambda: self._calls, setup.log)
 
     # --- beginning and end --------------------------------------------------------------------------------------------
 
@@ -187,7 +178,7 @@ class ServerSession:
         return await stack.enter_async_context(self._new_client(await self._transport(stack), "auto"))
 
     def _new_client(self, transport: Any, mode: Literal["legacy", "auto"]) -> Client:
-        questions, callbacks = self._setup.questions, self._callbacks
+        questions, callbacks = self._setup.parts.questions, self._callbacks
         may_sample = self._setup.server.sampling and questions.sample is not None
         return Client(
             with_repair(transport, lambda result: repaired(result, self._left_out.append, self._outputs)),
@@ -205,9 +196,9 @@ class ServerSession:
     async def _transport(self, stack: AsyncExitStack, kind: Literal["http", "sse"] = "http") -> Any:
         setup = self._setup
         if setup.server.url is None:
-            tree = None if setup.new_tree is None else setup.new_tree()
+            tree = None if setup.parts.new_tree is None else setup.parts.new_tree()
             self._process = await start_process(
-                setup.server, setup.shown, setup.environment, setup.root, setup.log, tree
+                setup.server, setup.shown, setup.parts.environment, setup.parts.root, setup.log, tree
             )
             return stdio_streams(self._process, setup.log)
         http = await self._http_client(stack, setup.server.url)
@@ -232,7 +223,7 @@ class ServerSession:
         setup = self._setup
         headers = dict(setup.server.headers)
         if (variable := setup.server.bearer_token_env) is not None:
-            if not (token := setup.secrets.get(variable)):
+            if not (token := setup.parts.secrets.get(variable)):
                 raise ConfigurationError(f"the variable {variable}, which has its token, is not set")
             headers["Authorization"] = f"Bearer {token}"
         has_token = any(name.lower() == "authorization" for name in headers)
@@ -252,11 +243,11 @@ class ServerSession:
         setup = self._setup
         if setup.tokens is None:
             return None
-        if not setup.signs_in or setup.questions.ask is None:
+        if not setup.signs_in or setup.parts.questions.ask is None:
             return await asyncio.to_thread(stored_sign_in, url, setup.tokens)
         try:
             auth, self._sign_in = await stack.enter_async_context(
-                signing_in(setup.name, url, setup.tokens, setup.questions.ask)
+                signing_in(setup.name, url, setup.tokens, setup.parts.questions.ask)
             )
         except SignInError as error:
             raise ConfigurationError(f"the sign-in failed: {error}") from error
@@ -388,7 +379,7 @@ class ServerSession:
 
     async def _checked(self, blocks: Sequence[UserBlock]) -> tuple[UserBlock, ...]:
         """Return blocks with the images and PDF files that models take."""
-        check = self._setup.check_media
+        check = self._setup.parts.check_media
         if check is None:
             return tuple(blocks)
         return tuple([block if isinstance(block, TextBlock) else await check(block) for block in blocks])
@@ -459,7 +450,7 @@ class ServerSession:
             context.progress(clipped(text, _LONGEST_REASON), fraction)
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
-        root = self._setup.root.resolve()
+        root = self._setup.parts.root.resolve()
         return types.ListRootsResult(roots=[types.Root(uri=AnyUrl(root.as_uri()), name=root.name)])  # pyright: ignore[reportArgumentType]
 
     async def _pages_needed(self, error: MCPError) -> str:

@@ -6,15 +6,13 @@ The SDK's sessions must be opened and closed in the same task, so each server ha
 import asyncio
 import importlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.events import AgentEvent, McpStatus
+from tui_agent.protocol.events import McpStatus
 from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import JsonObject, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -22,15 +20,13 @@ from tui_agent.protocol.tool_server import ToolServer
 
 from .server_config import editor_variables, expanded, variables_of
 from .server_log import ServerLog
-from .server_questions import NO_QUESTIONS, ServerQuestions
+from .server_parts import ServerParts
 from .token_store import TokenStore
 from .tool_listing import ListedTool, check_tools
 
 if TYPE_CHECKING:
     # The SDK is loaded in a thread, once a server starts.
-    from .call_result import MediaCheck
     from .server_session import OfferedPrompt, OfferedResource, ServerSession
-    from .stdio_transport import ProcessTree
 
 State: TypeAlias = Literal["connecting", "ready", "degraded", "failed", "closed"]
 
@@ -41,26 +37,6 @@ SIGN_IN_SECONDS = 310.0
 _MOST_DOUBLINGS = 3
 _STABLE = 60.0
 """Seconds after which a server counts as healthy, so that the waits begin anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerParts:
-    """Parts that all servers of a session share."""
-
-    environment: Mapping[str, str]
-    """The environment that programs inherit, without secrets."""
-    secrets: Mapping[str, str]
-    """The whole environment, for `${VAR}` and `bearer_token_env`."""
-    root: Path
-    """The workspace."""
-    publish: Callable[[AgentEvent], object]
-    questions: ServerQuestions = NO_QUESTIONS
-    new_tree: "Callable[[], ProcessTree] | None" = None
-    """Returns the marks for the processes of one start of a server; None: there are none."""
-    tokens: Path | None = None
-    """Directory with the tokens of servers (OAuth); None: no one can sign in."""
-    check_media: "MediaCheck | None" = None
-    """Checks images and PDF files; None: they stay as they are."""
 
 
 def not_installed() -> str:
@@ -263,23 +239,16 @@ class ServerTask:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.mcp.server_session")
         except ModuleNotFoundError as error:
             raise ConfigurationError(not_installed()) from error
-        parts = self._parts
-        return room.ServerSession(
-            room.SessionSetup(
-                name=self.name,
-                server=server,
-                shown=self.server.shown,
-                environment=parts.environment,
-                secrets=parts.secrets,
-                root=parts.root,
-                log=self.log,
-                questions=parts.questions,
-                new_tree=parts.new_tree,
-                tokens=self.tokens,
-                signs_in=self._signs_in,
-                check_media=parts.check_media,
-            )
+        setup = room.SessionSetup(
+            name=self.name,
+            server=server,
+            shown=self.server.shown,
+            parts=self._parts,
+            log=self.log,
+            tokens=self.tokens,
+            signs_in=self._signs_in,
         )
+        return room.ServerSession(setup)
 
     async def _list(self, session: "ServerSession") -> None:
         offers = await session.offers()

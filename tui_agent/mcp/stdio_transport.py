@@ -92,7 +92,6 @@ async def start_process(
         server: the server, expanded.
         shown: its command line as written, without the values of variables, which may be secrets.
         environment: the environment that the program inherits, without secrets.
-        root: the workspace.
         log: for the lines of its standard error.
         tree: marks its processes; None: nothing does.
 
@@ -202,7 +201,6 @@ async def _lines(stream: asyncio.StreamReader | None, started: ServerProcess | N
     """Yield the lines of a stream.
 
     Args:
-        stream: the stream.
         started: the process whose connection a line that is too long ends; None: such a line is skipped.
     """
     assert stream is not None

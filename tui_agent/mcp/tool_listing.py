@@ -242,7 +242,6 @@ def _plain(value: object, *, is_table: bool = False) -> object:
     """Return a part of a schema with plain words and without regular expressions.
 
     Args:
-        value: the part.
         is_table: True if its keys are names, not keywords.
     """
     if is_array(value):

@@ -38,8 +38,6 @@ class StartFrame:
         """Create a frame.
 
         Args:
-            rows: each row as text with colours.
-            columns: width of the window.
             place: row, first column and width of the composer, from 0.
             text: sequence for the colours of typed text.
             cursor: sequence for the colours of the cursor.

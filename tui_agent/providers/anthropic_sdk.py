@@ -122,7 +122,6 @@ class SdkClient(EndpointClient):
         return self.errors.write("authentication", root_cause(error), what="No API key was found")
 
     async def count_tokens(self, body: bytes) -> int | None:
-        """Return the number of input tokens of a request as the server counts them; None if it does not."""
         try:
             counted: object = await self._client.post(
                 "/v1/messages/count_tokens",

@@ -78,7 +78,6 @@ class EndpointClient(ABC):
         """Send one request and wait for the headers of its answer.
 
         Args:
-            body: the request, as JSON.
             version: value of the header `anthropic-version`; None for that of the client.
             betas: values of the header `anthropic-beta`.
 

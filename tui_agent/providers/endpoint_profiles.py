@@ -85,7 +85,6 @@ def how_to_start(address: str, profile: str | None = None) -> str:
     """Return a phrase that says how to start a server of this machine.
 
     Args:
-        address: its address.
         profile: name of its profile; None: the one that usually has its port.
     """
     port, known = urlsplit(address).port or 80, shipped_profiles()
@@ -129,7 +128,6 @@ def find_target(reference: str, endpoints: Mapping[str, Endpoint], *, own_addres
 
     Args:
         reference: the name of a model, as set by the user.
-        endpoints: the configured endpoints.
         own_address: True if the user set the address of the default endpoint. Its models may have any names, so a name
             has an endpoint only if that is configured.
 

@@ -176,7 +176,6 @@ def is_about_length(words: str, *, names_context: bool = False) -> bool:
     """True if an error says, in whatever words, that the conversation is longer than the model or the server takes.
 
     Args:
-        words: what it says.
         names_context: True to require that it names the context, the input or tokens.
     """
     words = words[:_LONGEST_WORDS]
@@ -201,7 +200,6 @@ def refusal_subject(texts: Iterable[str], request: bytes) -> RefusalSubject:
 
     Args:
         texts: all texts of the error, with the paths of the fields that it names.
-        request: the refused request.
     """
     text = "\n".join(texts)[:_LONGEST_WORDS]
     messages = _messages_of(request)

@@ -166,9 +166,7 @@ class ErrorFactory:
 
         Args:
             status: from 300 to 399.
-            asked: address of the request.
             location: value of the `Location` header, in any form.
-            headers: headers of the answer.
         """
         target, own = _redirect_target(asked, location), urlsplit(asked)
         place = f" at {self.address}" if self.address else ""
@@ -216,9 +214,6 @@ class ErrorFactory:
             words: the server's or the system's own message, which is quoted.
             what: what happened, if the kind alone does not say it.
             advice: what to do, if the kind alone does not say it.
-            status: HTTP status.
-            retry_after: seconds the server asks to wait.
-            request_id: id of the request on the server.
         """
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
         # An error inside an answer has the status of the answer, which is none of an error.

@@ -84,7 +84,6 @@ def refused_fields(body: object, sent: Set[str], betas: Iterable[str] = ()) -> f
     Args:
         body: the body of the error, JSON or text.
         sent: the optional fields that the request had, among them any that the user added.
-        betas: the values of the header with the betas.
     """
     found: set[str] = set()
     for text in statements(body):

@@ -106,8 +106,6 @@ class ResponseDecoder:
     ) -> None:
         """
         Args:
-            errors: writes the errors.
-            request_id: id of the answer.
             is_taken: see `ResponseReader`.
             media_type: the media type of the answer, for an error.
         """

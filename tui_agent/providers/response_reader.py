@@ -110,12 +110,12 @@ class ResponseReader:
 
     def read(self, event: JsonObject) -> list[StreamEvent]:
         """Return the engine's events for one event of the API; none for an unknown one."""
-        handler = self._handlers.get(_text(event, "type"))
+        handler = self._handlers.get(text_in(event, "type"))
         return handler(event) if handler else []
 
     def knows(self, event: JsonObject) -> bool:
         """True if an event is one of the API's."""
-        return _text(event, "type") in self._handlers
+        return text_in(event, "type") in self._handlers
 
     def finish(self) -> list[StreamEvent]:
         """Return the last events of an answer whose stream ended without `message_stop`; none if the answer was cut.
@@ -128,56 +128,56 @@ class ResponseReader:
         return [] if self._stop_reason is None or is_torn else self._message_stopped({})
 
     def _message_started(self, event: JsonObject) -> list[StreamEvent]:
-        message = _object(event, "message")
+        message = object_in(event, "message")
         self._usage = _usage(self._usage, message.get("usage"))
-        return [StreamStarted(_text(message, "model"), self._usage)]
+        return [StreamStarted(text_in(message, "model"), self._usage)]
 
     def _block_started(self, event: JsonObject) -> list[StreamEvent]:
         found = self._flush_unread(cut=False)
-        content = _object(event, "content_block")
-        block = _Block(_text(content, "type"), _index(event))
+        content = object_in(event, "content_block")
+        block = _Block(text_in(content, "type"), _index(event))
         self._open[block.index] = block
         match block.kind:
             case "tool_use":
-                block.call_id = self._fresh_id(_text(content, "id"))
-                block.name = _text(content, "name")
-                block.given = _object(content, "input")
+                block.call_id = self._fresh_id(text_in(content, "id"))
+                block.name = text_in(content, "name")
+                block.given = object_in(content, "input")
                 found.append(ToolCallStarted(block.call_id, block.name, block.index))
             case "server_tool_use":
-                block.call_id, block.given = _text(content, "id"), _object(content, "input")
+                block.call_id, block.given = text_in(content, "id"), object_in(content, "input")
             case "web_search_tool_result":
                 found.append(self._searched(block.index, content))
-            case "text" if _text(content, "text"):
+            case "text" if text_in(content, "text"):
                 found.append(TextDelta(content["text"], block.index))
             case "thinking":
-                block.signature = _text(content, "signature")
-                if text := _text(content, "thinking"):
+                block.signature = text_in(content, "signature")
+                if text := text_in(content, "thinking"):
                     found += self._more_thinking(block, text)
             case "redacted_thinking":
-                block.data = _text(content, "data")
+                block.data = text_in(content, "data")
             case _:
                 pass
         return found
 
     def _block_delta(self, event: JsonObject) -> list[StreamEvent]:
-        delta = _object(event, "delta")
+        delta = object_in(event, "delta")
         index = _index(event)
         match delta.get("type"):
             case "text_delta":
-                text = _text(delta, "text")
+                text = text_in(delta, "text")
                 return [TextDelta(text, index)] if text else []
             case "input_json_delta":
-                return self._more_arguments(index, _text(delta, "partial_json"))
+                return self._more_arguments(index, text_in(delta, "partial_json"))
             case "citations_delta":
                 source = _source(delta.get("citation"))
                 return [] if source is None else [Cited(source, index)]
             case "thinking_delta":
                 block = self._block_for(index, "thinking")
-                text = _text(delta, "thinking")
+                text = text_in(delta, "thinking")
                 return self._more_thinking(block, text) if block and text else []
             case "signature_delta":
                 if block := self._block_for(index, "thinking"):
-                    block.signature = _text(delta, "signature")
+                    block.signature = text_in(delta, "signature")
             case _:
                 pass
         return []
@@ -191,7 +191,7 @@ class ResponseReader:
                     return [ToolCallEnded(call, block.index)]
                 self._unread.append(block)
             case _Block(kind="server_tool_use"):
-                self._queries[block.call_id] = _text(block.to_call().arguments, "query")
+                self._queries[block.call_id] = text_in(block.to_call().arguments, "query")
             case _Block(kind="thinking"):
                 thinking = ThinkingBlock(thinking="".join(block.pieces), signature=block.signature)
                 return [ThinkingEnded(thinking, block.index)]
@@ -202,10 +202,10 @@ class ResponseReader:
         return []
 
     def _message_delta(self, event: JsonObject) -> list[StreamEvent]:
-        delta = _object(event, "delta")
+        delta = object_in(event, "delta")
         self._usage = _usage(self._usage, event.get("usage"))
         found: list[StreamEvent] = []
-        if reason := _text(delta, "stop_reason"):
+        if reason := text_in(delta, "stop_reason"):
             self._stop_reason = stop_reason_named(reason)
             self._detail = _detail(delta, reason)
             found = self._flush_unread(cut=self._stop_reason in _CUTTING)
@@ -229,10 +229,10 @@ class ResponseReader:
 
     def _searched(self, index: int, content: JsonObject) -> WebSearched:
         """Return the result of a search that the endpoint made; a list of pages, or an error."""
-        query, results = self._queries.get(_text(content, "tool_use_id"), ""), content.get("content")
+        query, results = self._queries.get(text_in(content, "tool_use_id"), ""), content.get("content")
         if is_array(results):
             return WebSearched(query, tuple(source for one in results if (source := _source(one))), block=index)
-        error = _text(results, "error_code") if is_object(results) else ""
+        error = text_in(results, "error_code") if is_object(results) else ""
         return WebSearched(query, error=error or "unavailable", block=index)
 
     def _more_arguments(self, index: int, fragment: str) -> list[StreamEvent]:
@@ -282,9 +282,9 @@ class ResponseReader:
 
 def _source(found: object) -> WebSource | None:
     """Return a page that was found or cited; None for anything else."""
-    if not is_object(found) or not (url := _text(found, "url")):
+    if not is_object(found) or not (url := text_in(found, "url")):
         return None
-    return WebSource(url, _text(found, "title"), _text(found, "cited_text"))
+    return WebSource(url, text_in(found, "title"), text_in(found, "cited_text"))
 
 
 def stop_reason_named(name: str) -> StopReason:
@@ -294,8 +294,8 @@ def stop_reason_named(name: str) -> StopReason:
 
 def _detail(delta: JsonObject, reason: str) -> str:
     """Return the model's explanation of a refusal, or the name of a stop reason that does not say enough."""
-    details = _object(delta, "stop_details")
-    words = _text(details, "explanation") or _text(details, "category")
+    details = object_in(delta, "stop_details")
+    words = text_in(details, "explanation") or text_in(details, "category")
     is_plain = stop_reason_named(reason) not in ("other", "refusal") or reason.lower() in get_args(StopReason)
     return words or ("" if is_plain else reason)
 
@@ -314,12 +314,14 @@ def _usage(before: Usage, reported: object) -> Usage:
     return before.model_copy(update={name: count for name, count in counts.items() if isinstance(count, int)})
 
 
-def _object(holder: JsonObject, name: str) -> JsonObject:
+def object_in(holder: JsonObject, name: str) -> JsonObject:
+    """Return a part of a JSON object that is an object; an empty one for anything else."""
     value = holder.get(name)
     return value if is_object(value) else {}
 
 
-def _text(holder: JsonObject, name: str) -> str:
+def text_in(holder: JsonObject, name: str) -> str:
+    """Return a part of a JSON object that is text; empty for anything else."""
     value = holder.get(name)
     return value if isinstance(value, str) else ""
 

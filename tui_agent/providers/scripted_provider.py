@@ -148,7 +148,6 @@ class ScriptedProvider:
     def __init__(self, steps: Iterable[Step] = (), *, model: ModelInfo | None = None) -> None:
         """
         Args:
-            steps: the answers, one per request.
             model: facts about the model; None: a model named `scripted-model`.
 
         Raises:

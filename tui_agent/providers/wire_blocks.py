@@ -81,7 +81,6 @@ def _content_blocks(content: tuple[UserBlock, ...], *, is_output: bool) -> list[
     """Return blocks for text, images and documents; blank text is left out because the API refuses it.
 
     Args:
-        content: the blocks of a message.
         is_output: the text is the output of a program, and the model gets it without colours.
     """
     blocks: list[JsonObject] = []

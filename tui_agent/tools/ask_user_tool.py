@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.server_question import FieldChoice, FieldValue, FormField, ServerQuestion
-from tui_agent.protocol.tool import Accesses, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
 from .typed_tool import Arguments, TypedTool
 
@@ -66,16 +66,12 @@ class AskUserArguments(Arguments):
 class AskUserTool(TypedTool[AskUserArguments]):
     """Tool that returns what the user answered; it changes nothing, so it never needs permission."""
 
+    touches = Accesses()
+    time_limit = None
     for_main_agent = True
 
     def __init__(self) -> None:
         super().__init__("ask_user", _DESCRIPTION, AskUserArguments, read_only=True)
-
-    def call_accesses(self, args: AskUserArguments) -> Accesses:
-        return Accesses()
-
-    def call_timeout(self, args: AskUserArguments) -> Timeout:
-        return None
 
     def call_summary(self, args: AskUserArguments) -> str:
         first, more = args.questions[0].question, len(args.questions) - 1

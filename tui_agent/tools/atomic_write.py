@@ -30,9 +30,7 @@ def replace_file(
 
     Args:
         place: path of the file; missing directories are created.
-        content: the whole new content.
         before: `fstat` of the file when its old content was read; None: it did not exist.
-        shown: the file's name in error messages.
         mark: part of the name of the temporary file; empty: a random one.
 
     Returns:

@@ -88,10 +88,8 @@ class CommandWatch:
     ) -> None:
         """
         Args:
-            workspace: the workspace.
             changing: the command among the calls that change files now; None for a command that only reads: nothing
                 is compared.
-            command: the text of the command.
             others_run: returns True while a background command runs, which may change files at any time.
         """
         self._others_run = others_run

@@ -42,7 +42,6 @@ class ContentStore:
         It is not stored if it is too large, the store is full, or the disk refuses it.
 
         Args:
-            content: what to store.
             durable: sync it, so that it survives a loss of power.
         """
         digest = digest_of(content)

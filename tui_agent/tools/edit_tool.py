@@ -1,32 +1,19 @@
 """The edit tool: replace exact text in a file, or change a cell of a notebook."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
-from .file_change import (
-    LoadedFile,
-    PlannedChange,
-    Target,
-    make_change,
-    plan_change,
-    plan_file_change,
-    preview_file_change,
-    report_later_change,
-    unchanged,
-    unseen_change,
-)
+from .file_change import LoadedFile, PlannedChange, Target, plan_change
+from .file_change_tool import FileArguments, FileChangeTool
 from .file_errors import missing_file_error
 from .media.notebook_edit import CellAction, CellEdit, change_notebook
 from .media.notebook_file import SUFFIX, read_notebook
 from .text_match import Replacement, replace_text
-from .typed_tool import Arguments, PathText, TypedTool
+from .typed_tool import PathText
 from .unified_diff import replaced_lines
 from .unseen_change import UnseenChangeError
 from .workspace import Workspace
@@ -39,7 +26,7 @@ The file keeps its mode, encoding, byte order mark and line endings.
 In a notebook (.ipynb) the text is that of a cell as read shows it, not JSON; outputs stay as they are."""
 
 
-class EditArguments(Arguments):
+class EditArguments(FileArguments):
     """Arguments of the edit tool."""
 
     path: PathText = Field(
@@ -68,23 +55,11 @@ class EditArguments(Arguments):
         return self
 
 
-class EditTool(TypedTool[EditArguments]):
+class EditTool(FileChangeTool[EditArguments]):
     """Tool that replaces exact text in a file, atomically."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__("edit", _DESCRIPTION, EditArguments)
-        self._workspace = workspace
-        self.working_directory = workspace.root
-
-    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        return self._workspace.with_existing_name(arguments)
-
-    def call_accesses(self, args: EditArguments) -> Accesses:
-        path = frozenset({self._workspace.resolve(args.path)})
-        return Accesses(reads=path, writes=path)
-
-    def call_subject(self, args: EditArguments) -> Subject:
-        return PathSubject(self._workspace.given(args.path), "write")
+        super().__init__(workspace, "edit", _DESCRIPTION, EditArguments)
 
     def call_notices_changes(self, args: EditArguments) -> bool:
         return self._workspace.versions.last_seen(self._workspace.resolve(args.path)) is not None
@@ -94,23 +69,6 @@ class EditTool(TypedTool[EditArguments]):
         cell = f" {args.cell_action.replace('_', ' ').removeprefix('edit')} cell {args.cell or 'at the end'}"
         where = " ".join(cell.split()) + " " if args.cell or args.cell_action != "edit" else ""
         return f"{args.path} {where}(+{added} −{removed}{' everywhere' if args.replace_all else ''})"
-
-    async def call_preview(self, args: EditArguments) -> Preview:
-        return await preview_file_change(
-            self._workspace,
-            args.path,
-            partial(self._plan, args, checked=True),
-            partial(self._plan, args, checked=False),
-        )
-
-    async def call_later_changes(self, args: EditArguments) -> str:
-        return await report_later_change(self._workspace, args.path)
-
-    async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
-        async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
-            plan_checked = partial(self._plan, args, checked=True)
-            plan = await plan_file_change(self._workspace, args.path, plan_checked, context.targets)
-            return unchanged(plan) if plan.changes_nothing else await make_change(self._workspace, plan, context)
 
     def _plan(self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
         """Return the change of a loaded file.
@@ -124,9 +82,9 @@ class EditTool(TypedTool[EditArguments]):
             if args.old_string or args.cell is not None or args.cell_action != "edit":
                 raise missing_file_error(place.path, shown)
             return plan_change(place, shown, None, args.new_string, args.new_string.encode(), notes)
-        unseen = unseen_change(self._workspace, place, before) if checked else None
+        unseen = self._unseen_change(place, before) if checked else None
         try:
-            plan, lines = self._planned(args, target, before)
+            plan, lines = self._edited(args, target, before)
         except ToolError as error:
             words = f"{shown} was not changed: {error}"
             if unseen is None:
@@ -137,7 +95,7 @@ class EditTool(TypedTool[EditArguments]):
             raise UnseenChangeError(f"{shown} {where}; nothing was written: repeat the call if it is right", unseen)
         return replace(plan, unseen=unseen)
 
-    def _planned(
+    def _edited(
         self, args: EditArguments, target: Target, before: LoadedFile
     ) -> tuple[PlannedChange, tuple[tuple[int, int], ...]]:
         """Return the change of the text, or of a cell of a notebook, and the lines that it replaces: first and last.

@@ -71,6 +71,8 @@ Raises:
 class FetchTool(TypedTool[FetchArguments]):
     """Tool that reads a web page as text; it asks unless a rule allows the page's host."""
 
+    touches = Accesses()
+
     def __init__(self, downloader: "Downloader | None" = None, answer: AnswerFromPage | None = None) -> None:
         """
         Args:
@@ -81,9 +83,6 @@ class FetchTool(TypedTool[FetchArguments]):
         super().__init__("fetch", _DESCRIPTION, model, read_only=True)
         self._downloader = downloader
         self._answer = answer
-
-    def call_accesses(self, args: FetchArguments) -> Accesses:
-        return Accesses()
 
     def call_subject(self, args: FetchArguments) -> Subject:
         return UrlSubject(args.url)

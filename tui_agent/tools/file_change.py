@@ -2,16 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tui_agent.protocol.diffs import NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import JudgedTarget, Preview, PreviewError, ToolContext, ToolResult
+from tui_agent.protocol.tool import Preview, ToolContext, ToolResult
 
 from .atomic_write import lost_ownership, replace_file
 from .content_store import ContentStore
@@ -22,7 +19,7 @@ from .pinned_directory import ResolvedPath, open_file
 from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, whole_format
 from .unified_diff import counts_text, diff_of
-from .unseen_change import UnseenChange, UnseenChangeError, find_unseen_change
+from .unseen_change import UnseenChange
 from .workspace import Workspace
 
 CHANGE_LIMIT = 16 * 1024 * 1024
@@ -95,84 +92,6 @@ class PlannedChange:
         return Preview(kind="diff", text=self.diff, path=str(self.place.path), note="\n".join(self.notes))
 
 
-async def plan_file_change(
-    workspace: Workspace,
-    path: str,
-    plan: Callable[[Target, LoadedFile | None], PlannedChange],
-    targets: Sequence[JudgedTarget] = (),
-) -> PlannedChange:
-    """Return the change of the file that a call names, without making it. If it raises, the model gets the text.
-
-    Args:
-        workspace: the workspace of the call.
-        path: the path in its arguments.
-        plan: returns the change of the loaded file; None: of a new one. Called in a thread, because comparing long
-            texts takes seconds.
-        targets: files for which the call was judged.
-
-    Raises:
-        ToolError: the path names a directory, the file cannot be changed, or `plan` refuses it.
-    """
-    try:
-        return await _planned(workspace, path, plan, targets)
-    except UnseenChangeError as error:
-        error.unseen.count_as_seen(workspace.versions)
-        raise
-
-
-async def _planned(
-    workspace: Workspace,
-    path: str,
-    plan: Callable[[Target, LoadedFile | None], PlannedChange],
-    targets: Sequence[JudgedTarget] = (),
-) -> PlannedChange:
-    target = await asyncio.to_thread(target_of, workspace, path, targets)
-    before = await load_file(target.place, target.shown)
-    return await asyncio.to_thread(plan, target, before)
-
-
-async def preview_file_change(
-    workspace: Workspace,
-    path: str,
-    checked: Callable[[Target, LoadedFile | None], PlannedChange],
-    unchecked: Callable[[Target, LoadedFile | None], PlannedChange],
-) -> Preview:
-    """Return the change that a call would make now.
-
-    Raises:
-        PreviewError: only the version of the file keeps the call from succeeding; another call may still read it.
-        ToolError: the call would fail for another reason.
-    """
-    try:
-        return (await _planned(workspace, path, checked)).preview()
-    except ToolError as error:
-        try:
-            preview = (await _planned(workspace, path, unchecked)).preview()
-        except ToolError:
-            raise error from None
-        unseen = error.unseen if isinstance(error, UnseenChangeError) else None
-        reported = partial(unseen.count_as_seen, workspace.versions) if unseen is not None else None
-        raise PreviewError(str(error), preview, reported) from error
-
-
-def target_of(workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()) -> Target:
-    """Return the file that a call names. Blocks.
-
-    Raises:
-        ToolError: the path names a directory.
-    """
-    place = workspace.place(path, targets)
-    resolved = place.path
-    shown = workspace.display(resolved)
-    if os.path.isdir(resolved):
-        raise ToolError(f"{shown} is a directory; name a file")
-    if path.endswith(os.sep):
-        raise ToolError(f"{printable(path)} ends in a slash, so it names a directory; name a file")
-    named = Path(os.path.normpath(os.path.join(workspace.root, workspace.given(path))))
-    linked = f"{printable(path)} leads through a symbolic link to {shown}, which is the file changed"
-    return Target(place, shown, (linked,) if named != resolved else ())
-
-
 async def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
     """Read a whole text file; return None if it does not exist.
 
@@ -212,29 +131,6 @@ def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
         how = "convert it first, such as with iconv -f ENCODING -t UTF-8"
         raise ToolError(f"{shown} is not valid {form.words} throughout, so it cannot be written back exactly; {how}")
     return LoadedFile(text, form, status, FileVersion.of(status, digest_of(content), content))
-
-
-def unseen_change(workspace: Workspace, place: ResolvedPath, now: LoadedFile) -> UnseenChange | None:
-    """Return how a loaded file differs from the version that the model knows; None if it does not."""
-    return find_unseen_change(workspace.versions, place.path, now.version, now.text)
-
-
-async def report_later_change(workspace: Workspace, path: str) -> str:
-    """Return how the file of a call that has ended was changed since, for the model; empty if it was not."""
-    resolved = workspace.resolve(path)
-    if workspace.versions.last_seen(resolved) is None:
-        return ""
-    place, shown = ResolvedPath(resolved), workspace.display(resolved)
-    async with workspace.alone_with(resolved):
-        try:
-            now = await load_file(place, shown)
-        except ToolError:
-            return ""
-        unseen = await asyncio.to_thread(unseen_change, workspace, place, now) if now is not None else None
-        if unseen is None:
-            return ""
-        unseen.count_as_seen(workspace.versions)
-    return f"{shown} was changed after this call, by a hook or another program; {unseen.words}"
 
 
 def plan_change(
@@ -310,14 +206,6 @@ def _unseen_note(plan: PlannedChange) -> tuple[str, ...]:
     if plan.unseen is None:
         return ()
     return (f"{plan.shown} had also changed on disk since it was last read; that change stays; {plan.unseen.words}",)
-
-
-def unchanged(plan: PlannedChange) -> ToolResult:
-    """Return the result of a call whose content the file already has."""
-    return ToolResult.of_text(
-        f"{plan.shown} already has exactly this content; nothing was written.",
-        details={"outcome": "no change", "path": plan.path, "change": "none", "diff": ""},
-    )
 
 
 def _tree_change(plan: PlannedChange, status: os.stat_result, contents: ContentStore) -> TreeChange:

@@ -73,7 +73,6 @@ def read_file_state(path: Path, contents: ContentStore | None) -> FileState | No
     """Return the state of the file or symbolic link at a path; None if there is neither. Blocks.
 
     Args:
-        path: absolute path.
         contents: store for its content; None: the content is only hashed.
 
     Raises:
@@ -132,10 +131,7 @@ def diffs_of(
     """Yield the diff of each change; an empty one once the time is over.
 
     Args:
-        changes: the changed files.
-        contents: store with their contents.
         root: directory to which file names in the diffs are relative.
-        seconds: time for all comparisons.
         room: characters for all diffs together; once they are used up, diffs have counts only.
     """
     deadline = time.monotonic() + seconds

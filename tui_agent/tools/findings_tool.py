@@ -36,11 +36,10 @@ class FindingsArguments(Arguments):
 class FindingsTool(TypedTool[FindingsArguments]):
     """Tool whose result has the findings; it changes nothing, so it never needs permission."""
 
+    touches = Accesses()
+
     def __init__(self) -> None:
         super().__init__(REPORT_TOOL, _DESCRIPTION, FindingsArguments, read_only=True)
-
-    def call_accesses(self, args: FindingsArguments) -> Accesses:
-        return Accesses()
 
     def call_summary(self, args: FindingsArguments) -> str:
         return counted(len(args.findings), "finding")

@@ -16,8 +16,9 @@ from .search.file_listing import UNREADABLE_NOTE, existing, list_matching, list_
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
-from .typed_tool import Arguments, PlaceText, TypedTool, WordText
+from .typed_tool import Arguments, PlaceText, WordText
 from .workspace import Workspace
+from .workspace_tool import WorkspaceTool
 
 MOST_SHOWN = 1_000
 """Most files listed in one result."""
@@ -39,16 +40,14 @@ class GlobArguments(Arguments):
     path: PlaceText = Field(default=".", description="Directory to search; by default the working directory.")
 
 
-class GlobTool(TypedTool[GlobArguments]):
+class GlobTool(WorkspaceTool[GlobArguments]):
     """Tool that lists the files whose path matches a pattern."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__("glob", _DESCRIPTION, GlobArguments, read_only=True)
-        self._workspace = workspace
-        self.working_directory = workspace.root
+        super().__init__(workspace, "glob", _DESCRIPTION, GlobArguments, read_only=True)
 
     def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        prepared = self._workspace.with_existing_name(arguments)
+        prepared = super().prepare_arguments(arguments)
         if not isinstance(pattern := prepared.get("pattern"), str) or not os.path.isabs(pattern):
             return prepared
         # An absolute pattern names its directory itself.

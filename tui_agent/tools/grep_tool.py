@@ -29,8 +29,9 @@ from .search.glob_pattern import GlobPattern
 from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
 from .search.unsearched import Unsearched, find_long_lines, find_unsearched
 from .text_format import counted, printable
-from .typed_tool import Arguments, PlaceText, TypedTool, WordText
+from .typed_tool import Arguments, PlaceText, WordText
 from .workspace import Workspace
+from .workspace_tool import WorkspaceTool
 
 SHOWN_WIDTH = 400
 """Most characters shown of a line."""
@@ -82,16 +83,11 @@ class _Found:
         return self.listing.complete and self.result.complete
 
 
-class GrepTool(TypedTool[GrepArguments]):
+class GrepTool(WorkspaceTool[GrepArguments]):
     """Tool that finds lines by a regular expression."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__("grep", _DESCRIPTION, GrepArguments, read_only=True)
-        self._workspace = workspace
-        self.working_directory = workspace.root
-
-    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        return self._workspace.with_existing_name(arguments)
+        super().__init__(workspace, "grep", _DESCRIPTION, GrepArguments, read_only=True)
 
     def call_accesses(self, args: GrepArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(args.path)}))

@@ -36,6 +36,8 @@ class BashOutputArguments(Arguments):
 class BashOutputTool(TypedTool[BashOutputArguments]):
     """Tool that reads the output of background commands; it changes nothing, so it never asks."""
 
+    touches = Accesses()
+
     def __init__(self, jobs: BackgroundJobs) -> None:
         super().__init__("bash_output", _OUTPUT_DESCRIPTION, BashOutputArguments, read_only=True)
         self._jobs = jobs
@@ -43,9 +45,6 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
     def call_is_concurrency_safe(self, args: BashOutputArguments) -> bool:
         # What a call has returned is read: it must not start for a message that is discarded.
         return False
-
-    def call_accesses(self, args: BashOutputArguments) -> Accesses:
-        return Accesses()
 
     def call_timeout(self, args: BashOutputArguments) -> Timeout:
         return args.wait + _WAIT_SLACK

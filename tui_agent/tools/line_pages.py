@@ -83,10 +83,7 @@ async def read_lines(
 
     Args:
         file: a regular file of which `start` was read.
-        status: its `fstat`.
-        form: its format.
         start: the result of its first `read(PIECE)`.
-        request: the lines to read.
         stopped: checked between pieces; True cancels reading.
 
     Raises:

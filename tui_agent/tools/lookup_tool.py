@@ -10,14 +10,14 @@ from pydantic import Field, model_validator
 
 from tui_agent.protocol.code_lookup import CodePlace, CodePosition, LookUp, LookupKind
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import missing_file_error
 from .text_format import counted, printable
-from .typed_tool import Arguments, PathText, Position, TypedTool
+from .typed_tool import Arguments, PathText, Position
 from .workspace import Workspace
+from .workspace_tool import WorkspaceTool
 
 _DESCRIPTION = """Asks a language server about code: more exact than a search for text.
 `definition` and `references` say where the name at a place is defined and used, `hover` its type and documentation.
@@ -47,17 +47,13 @@ class LookupArguments(Arguments):
         return self
 
 
-class LookupTool(TypedTool[LookupArguments]):
+class LookupTool(WorkspaceTool[LookupArguments]):
     """Tool that asks language servers about code."""
 
     def __init__(self, workspace: Workspace, look_up: LookUp) -> None:
-        super().__init__("lookup", _DESCRIPTION, LookupArguments, read_only=True)
+        super().__init__(workspace, "lookup", _DESCRIPTION, LookupArguments, read_only=True)
         self._workspace = workspace
         self._look_up = look_up
-        self.working_directory = workspace.root
-
-    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        return self._workspace.with_existing_name(arguments)
 
     def call_accesses(self, args: LookupArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.root}))

@@ -71,7 +71,6 @@ def pinned_directory(
 
     Args:
         path: absolute and fully resolved.
-        create: create missing directories.
         place: identities expected on the way.
 
     Raises:
@@ -187,7 +186,6 @@ def open_regular_file(
 
     Args:
         path: absolute and fully resolved.
-        shown: its name in error messages.
         place: identities expected on the way and at the end.
 
     Raises:

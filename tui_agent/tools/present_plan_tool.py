@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
-from tui_agent.protocol.tool import Accesses, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 from tui_agent.protocol.tool_result import ACCEPTED_PLAN, FINAL_TEXT
 
 from .typed_tool import Arguments, TypedTool
@@ -42,14 +42,11 @@ class PresentPlanArguments(Arguments):
 class PresentPlanTool(TypedTool[PresentPlanArguments]):
     """Tool that returns the user's decision on a plan. It changes nothing but the mode, and that only by their yes."""
 
+    touches = Accesses()
+    time_limit = None
     for_main_agent = True
 
     def __init__(self, mode: Callable[[], PermissionMode], change_mode: Callable[[PermissionMode], object]) -> None:
-        """
-        Args:
-            mode: returns the permission mode in force.
-            change_mode: takes the mode that the user chose.
-        """
         super().__init__("present_plan", _DESCRIPTION, PresentPlanArguments, read_only=True)
         self._mode = mode
         self._change_mode = change_mode
@@ -58,12 +55,6 @@ class PresentPlanTool(TypedTool[PresentPlanArguments]):
     def is_offered(self) -> bool:
         """True in plan mode."""
         return self._mode() is PermissionMode.PLAN
-
-    def call_accesses(self, args: PresentPlanArguments) -> Accesses:
-        return Accesses()
-
-    def call_timeout(self, args: PresentPlanArguments) -> Timeout:
-        return None
 
     def call_summary(self, args: PresentPlanArguments) -> str:
         return args.plan.splitlines()[0].lstrip("# ")

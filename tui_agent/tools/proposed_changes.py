@@ -58,10 +58,7 @@ class LayerProposal:
     ) -> None:
         """
         Args:
-            workspace: the workspace.
             layer: the layer, in which nothing runs any more.
-            found: its changes.
-            emit: receives each `file.changed`.
         """
         self._workspace = workspace
         self._layer = layer

@@ -77,7 +77,6 @@ class ProtectedWatch:
         Args:
             root: the workspace, resolved.
             contents: store for contents, so that a change can be undone.
-            files: lists the protected files.
         """
         self._root = root
         self._list = files

@@ -20,8 +20,9 @@ from .media.notebook_file import SUFFIX, read_notebook
 from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file
 from .text_format import SAMPLE_SIZE, counted, find_format, is_binary, printable
-from .typed_tool import Arguments, PathText, Position, TypedTool
+from .typed_tool import Arguments, PathText, Position
 from .workspace import Workspace
+from .workspace_tool import WorkspaceTool
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedReader
@@ -56,16 +57,11 @@ class ReadArguments(Arguments):
     )
 
 
-class ReadTool(TypedTool[ReadArguments]):
+class ReadTool(WorkspaceTool[ReadArguments]):
     """Tool that shows a page of a text file, an image or a PDF."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__("read", _DESCRIPTION, ReadArguments, read_only=True)
-        self._workspace = workspace
-        self.working_directory = workspace.root
-
-    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        return self._workspace.with_existing_name(arguments)
+        super().__init__(workspace, "read", _DESCRIPTION, ReadArguments, read_only=True)
 
     def call_accesses(self, args: ReadArguments) -> Accesses:
         return Accesses(reads=frozenset({self._workspace.resolve(args.path)}))

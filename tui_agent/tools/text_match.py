@@ -40,9 +40,7 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
     `old` does not occur, and exactly one text looks equal to it, that one is replaced.
 
     Args:
-        text: the whole text.
         old: text to replace; not empty.
-        new: replacement.
         everywhere: replace every occurrence instead of the only one.
 
     Raises:

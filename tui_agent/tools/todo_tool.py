@@ -35,11 +35,10 @@ class TodoArguments(Arguments):
 class TodoTool(TypedTool[TodoArguments]):
     """Tool that emits the list as `todo.updated`; it changes nothing else, so it never needs permission."""
 
+    touches = Accesses()
+
     def __init__(self) -> None:
         super().__init__("todo", _DESCRIPTION, TodoArguments, read_only=True)
-
-    def call_accesses(self, args: TodoArguments) -> Accesses:
-        return Accesses()
 
     def call_summary(self, args: TodoArguments) -> str:
         now = next((entry.text for entry in args.items if entry.status == "in_progress"), "")

@@ -91,7 +91,6 @@ class TreeWatch:
         """
         Args:
             root: the workspace, resolved.
-            contents: store for contents.
             private: resolved directories of tui-agent that are never scanned.
             names: returns the files to watch, or None if there are too many; None: those git tracks or would track.
             is_trusted: False if git may run only behind walls.

@@ -42,6 +42,11 @@ class TypedTool(Tool, Generic[Args]):
     cautious default and never raise; only `read_only` applies to them as well.
     """
 
+    touches: Accesses | None = None
+    """Resolved paths that every call touches; None if they differ or are unknown."""
+    time_limit: Timeout = "default"
+    """Time limit of every call."""
+
     def __init__(self, name: str, description: str, model: type[Args], *, read_only: bool = False) -> None:
         """
         Args:
@@ -77,7 +82,7 @@ class TypedTool(Tool, Generic[Args]):
         Raises:
             ToolError: the paths cannot be determined; counts as unknown.
         """
-        return None
+        return self.touches
 
     def call_subject(self, args: Args) -> Subject | None:
         """Return the subject that permission rules match; None if the tool's rules have no pattern."""
@@ -93,7 +98,7 @@ class TypedTool(Tool, Generic[Args]):
 
     def call_timeout(self, args: Args) -> Timeout:
         """Return the time limit of this call."""
-        return "default"
+        return self.time_limit
 
     def call_summary(self, args: Args) -> str:
         """Return a summary of this call; the caller puts it on one line."""

@@ -19,8 +19,6 @@ def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
     names says which ending they have. With mixed endings, a CR is part of its line.
 
     Args:
-        old: text before the change.
-        new: text after the change.
         old_name: name after `---`; `NOTHING` for a new file.
         new_name: name after `+++`.
     """

@@ -57,10 +57,7 @@ def find_unseen_change(versions: FileVersions, path: Path, now: FileVersion, tex
     """Return how a file differs from the version that the model knows; None if it does not, or the model knows none.
 
     Args:
-        versions: the known versions.
-        path: the file.
         now: its present version, with a hash.
-        text: its present text.
     """
     seen = versions.last_seen(path)
     if seen is None or seen.is_same_as(now):

@@ -9,7 +9,7 @@ from pydantic import Field
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.provider import WebSource
-from tui_agent.protocol.tool import Accesses, Preview, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, Preview, ToolContext, ToolResult
 from tui_agent.protocol.visible_text import escaped
 
 from .text_format import counted
@@ -53,15 +53,12 @@ Raises:
 class WebSearchTool(TypedTool[SearchArguments]):
     """Tool that searches the web; it asks unless a rule allows it."""
 
+    touches = Accesses()
+    time_limit = SECONDS
+
     def __init__(self, search: Search) -> None:
         super().__init__("web_search", _DESCRIPTION, SearchArguments, read_only=True)
         self._search = search
-
-    def call_accesses(self, args: SearchArguments) -> Accesses:
-        return Accesses()
-
-    def call_timeout(self, args: SearchArguments) -> Timeout:
-        return SECONDS
 
     def call_summary(self, args: SearchArguments) -> str:
         return args.query

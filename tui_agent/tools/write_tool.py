@@ -1,29 +1,16 @@
 """The write tool: create a file or replace its whole content."""
 
 import os
-from functools import partial
 
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
-from .file_change import (
-    LoadedFile,
-    PlannedChange,
-    Target,
-    make_change,
-    plan_change,
-    plan_file_change,
-    preview_file_change,
-    report_later_change,
-    unchanged,
-    unseen_change,
-)
+from .file_change import LoadedFile, PlannedChange, Target, plan_change
+from .file_change_tool import FileArguments, FileChangeTool
 from .pinned_directory import ResolvedPath
 from .text_format import uses_crlf
-from .typed_tool import Arguments, PathText, TypedTool
+from .typed_tool import PathText
 from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
@@ -32,7 +19,7 @@ Read an existing file first; the call is refused if the file changed since you r
 An existing file keeps its mode, encoding, byte order mark and line endings. To change part of a file, use edit."""
 
 
-class WriteArguments(Arguments):
+class WriteArguments(FileArguments):
     """Arguments of the write tool."""
 
     path: PathText = Field(
@@ -41,23 +28,11 @@ class WriteArguments(Arguments):
     content: str = Field(description="The whole new content.")
 
 
-class WriteTool(TypedTool[WriteArguments]):
+class WriteTool(FileChangeTool[WriteArguments]):
     """Tool that creates or replaces a text file, atomically."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__("write", _DESCRIPTION, WriteArguments)
-        self._workspace = workspace
-        self.working_directory = workspace.root
-
-    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        return self._workspace.with_existing_name(arguments)
-
-    def call_accesses(self, args: WriteArguments) -> Accesses:
-        path = frozenset({self._workspace.resolve(args.path)})
-        return Accesses(reads=path, writes=path)
-
-    def call_subject(self, args: WriteArguments) -> Subject:
-        return PathSubject(self._workspace.given(args.path), "write")
+        super().__init__(workspace, "write", _DESCRIPTION, WriteArguments)
 
     def call_notices_changes(self, args: WriteArguments) -> bool:
         return os.path.lexists(self._workspace.resolve(args.path))
@@ -65,25 +40,6 @@ class WriteTool(TypedTool[WriteArguments]):
     def call_summary(self, args: WriteArguments) -> str:
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
-
-    async def call_preview(self, args: WriteArguments) -> Preview:
-        return await preview_file_change(
-            self._workspace,
-            args.path,
-            partial(self._plan, args, checked=True),
-            partial(self._plan, args, checked=False),
-        )
-
-    async def call_later_changes(self, args: WriteArguments) -> str:
-        return await report_later_change(self._workspace, args.path)
-
-    async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
-        async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
-            plan_checked = partial(self._plan, args, checked=True)
-            plan = await plan_file_change(self._workspace, args.path, plan_checked, context.targets)
-            if plan.changes_nothing:
-                return unchanged(plan)
-            return await make_change(self._workspace, plan, context)
 
     def _plan(self, args: WriteArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
         """Return the change of a loaded file, or of a new one.
@@ -114,7 +70,7 @@ class WriteTool(TypedTool[WriteArguments]):
         seen = self._workspace.versions.last_seen(place.path)
         if seen is None:
             raise ToolError(f"{shown} exists, but you have not read it; nothing was written: read it first")
-        if unseen := unseen_change(self._workspace, place, before):
+        if unseen := self._unseen_change(place, before):
             what_to_do = "repeat the call if it is right" if unseen.is_whole else "read it again, then repeat the call"
             words = f"{shown} changed on disk since it was last read; nothing was written: {what_to_do}"
             raise UnseenChangeError(words, unseen)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.mcp.server_config import key_variable, parse_server_file
+from tui_agent.mcp.server_parts import ServerParts
 from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
 from tui_agent.mcp.server_questions import (
     NO_QUESTIONS,
@@ -20,7 +21,6 @@ from tui_agent.mcp.server_questions import (
     SamplingRequest,
     ServerQuestions,
 )
-from tui_agent.mcp.server_task import ServerParts
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ToolError

@@ -112,8 +112,6 @@ def block_frames(index: int, block: BlockOut, piece: int | None = None) -> Itera
     """Yield the frames of one block.
 
     Args:
-        index: position of the block in the answer.
-        block: the block.
         piece: characters per delta; None: about a word.
     """
     yield from open_block_frames(index, block, piece)

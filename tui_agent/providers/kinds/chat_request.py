@@ -46,7 +46,6 @@ class ChatRequestBuilder(RequestBuilder):
         self._known: OrderedDict[str, dict[str, Rendered]] = OrderedDict()
 
     def build(self, request: ModelRequest) -> bytes:
-        """Return the body of a streaming request, as UTF-8 JSON."""
         drop = self._settings.drop
         fields: JsonObject = {"model": self._settings.model, **self._kept_limits(request)}
         if request.tools and "tools" not in drop:
@@ -59,17 +58,14 @@ class ChatRequestBuilder(RequestBuilder):
         return frozenset(self._kept_limits(request)) - _NEEDED
 
     def unsent(self, request: ModelRequest) -> int:
-        """Return the number of messages that `build` would have to encode."""
         return len(request.messages) - len(self._known.get(request.conversation_id, ()))
 
     def call_lookup(self, conversation_id: str) -> Callable[[str], bool]:
-        """Return a function that returns True if a call in the last built conversation has the given id."""
         known = [one.message for one in self._known.get(conversation_id, {}).values()]
         ids = {call.id for one in known if isinstance(one, AssistantMessage) for call in one.tool_calls}
         return ids.__contains__
 
     def leave_out(self, fields: frozenset[str]) -> None:
-        """Build requests without these fields from now on, and with all others."""
         super().leave_out(fields)
         self._known.clear()
 

@@ -58,11 +58,6 @@ class ChatDecoder(ResponseDecoder):
         media_type: str = "",
         on_reasoning: Callable[[str], object] | None = None,
     ) -> None:
-        """
-        Args:
-            errors, request_id, is_taken, media_type: see `ResponseDecoder`.
-            on_reasoning: called with the name of the field that has the model's reasoning.
-        """
         super().__init__(errors, request_id, is_taken, media_type)
         self._writer = EventWriter()
         self._on_reasoning = on_reasoning

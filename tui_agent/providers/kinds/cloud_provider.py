@@ -20,16 +20,6 @@ class CloudProvider(AnthropicProvider):
     def __init__(
         self, target: ModelTarget, *, auth_token: str | None = None, key_source: KeySource | None = None
     ) -> None:
-        """Store the settings; send and load nothing.
-
-        Args:
-            target: the model and its endpoint.
-            auth_token: key of the endpoint; None for the credentials of the environment.
-            key_source: returns the key, instead of `auth_token`.
-
-        Raises:
-            ConfigurationError: see `AnthropicProvider`.
-        """
         endpoint = target.endpoint
         version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
         self._endpoint = endpoint
@@ -45,11 +35,6 @@ class CloudProvider(AnthropicProvider):
         )
 
     def import_sdk(self) -> "type[EndpointClient]":
-        """Import the SDK and return its client for this cloud. Blocks.
-
-        Raises:
-            ImportError, OSError, MemoryError: this is not possible now.
-        """
         library = LIBRARIES.get(self._endpoint.kind)
         if library is not None and find_spec(library) is None:
             raise ModuleNotFoundError(library)
@@ -58,7 +43,6 @@ class CloudProvider(AnthropicProvider):
         return client_for(self._endpoint)
 
     def missing_sdk(self, error: ImportError) -> ProviderError:
-        """Return the error for an SDK that cannot be imported."""
         if self._endpoint.kind in LIBRARIES:
             return missing_extra(self._endpoint.kind, self.model.name, error)
         return super().missing_sdk(error)

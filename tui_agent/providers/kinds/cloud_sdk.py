@@ -116,14 +116,12 @@ class BedrockClient(CloudClient):
     what = "Amazon Bedrock cannot be asked"
 
     def make_client(self, key: str | None, common: dict[str, Any]) -> Any:
-        """Return the SDK's client."""
         from anthropic.lib.bedrock import AsyncAnthropicBedrock
 
         return AsyncAnthropicBedrock(api_key=key, aws_region=self.endpoint.region, **common)
 
     @classmethod
     def failures(cls) -> tuple[type[Exception], ...]:
-        """Return the errors of the SDK and of the cloud's library about credentials and settings."""
         from botocore.exceptions import BotoCoreError
 
         return (*super().failures(), BotoCoreError)
@@ -147,7 +145,6 @@ class VertexClient(CloudClient):
     what = "Google Vertex AI cannot be asked"
 
     def make_client(self, key: str | None, common: dict[str, Any]) -> Any:
-        """Return the SDK's client."""
         from anthropic.lib.vertex import AsyncAnthropicVertex
 
         places = {"region": self.endpoint.region, "project_id": self.endpoint.project}
@@ -156,7 +153,6 @@ class VertexClient(CloudClient):
 
     @classmethod
     def failures(cls) -> tuple[type[Exception], ...]:
-        """Return the errors of the SDK and of the cloud's library about credentials and settings."""
         from google.auth.exceptions import GoogleAuthError
 
         return (*super().failures(), GoogleAuthError)
@@ -172,7 +168,6 @@ class FoundryClient(CloudClient):
     what = "Microsoft Foundry cannot be asked"
 
     def make_client(self, key: str | None, common: dict[str, Any]) -> Any:
-        """Return the SDK's client."""
         from anthropic.lib.foundry import AsyncAnthropicFoundry
 
         # A key that a command prints is set for each request.

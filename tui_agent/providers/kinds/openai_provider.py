@@ -39,20 +39,6 @@ class OpenAiProvider(AnthropicProvider):
         extra_body: Mapping[str, object] | None = None,
         key_source: KeySource | None = None,
     ) -> None:
-        """Store the settings; send and load nothing.
-
-        Args:
-            model: any name the server knows.
-            base_url: address; one without a path gets `/v1`.
-            endpoint: facts about the model.
-            auth_token: key, which is sent as `Authorization: Bearer`; None: no key is sent.
-            headers: headers for each request.
-            extra_body: more fields of each request.
-            key_source: returns the key, instead of `auth_token`.
-
-        Raises:
-            ConfigurationError: see `AnthropicProvider`.
-        """
         if urlsplit(base_url).hostname != _OWN_HOST:
             endpoint = replace(endpoint, drop=endpoint.drop | {NEWER_LIMIT})
         super().__init__(
@@ -66,21 +52,14 @@ class OpenAiProvider(AnthropicProvider):
         )
 
     def import_sdk(self) -> "type[EndpointClient]":
-        """Import the SDK and return its client. Blocks.
-
-        Raises:
-            ImportError, OSError, MemoryError: this is not possible now.
-        """
         from .openai_sdk import OpenAiClient
 
         return OpenAiClient
 
     def missing_sdk(self, error: ImportError) -> ProviderError:
-        """Return the error for an SDK that cannot be imported."""
         return missing_extra("openai", self.model.name, error)
 
     def decoder(self, errors: ErrorFactory, answer: "SdkResponse", is_taken: Callable[[str], bool]) -> ResponseDecoder:
-        """Return the parser of one answer."""
         return ChatDecoder(errors, answer.request_id, is_taken, answer.content_type, self._found_reasoning)
 
     def _found_reasoning(self, name: str) -> None:
@@ -94,17 +73,11 @@ class ResponsesProvider(OpenAiProvider):
     builder_type = ResponsesRequestBuilder
 
     def import_sdk(self) -> "type[EndpointClient]":
-        """Import the SDK and return its client. Blocks.
-
-        Raises:
-            ImportError, OSError, MemoryError: this is not possible now.
-        """
         from .openai_sdk import ResponsesClient
 
         return ResponsesClient
 
     def decoder(self, errors: ErrorFactory, answer: "SdkResponse", is_taken: Callable[[str], bool]) -> ResponseDecoder:
-        """Return the parser of one answer."""
         return ResponsesDecoder(errors, answer.request_id, is_taken, answer.content_type)
 
 

@@ -22,7 +22,6 @@ class ResponsesRequestBuilder(ChatRequestBuilder):
     """Builder of request bodies, which encodes each message of a conversation once."""
 
     def build(self, request: ModelRequest) -> bytes:
-        """Return the body of a streaming request, as UTF-8 JSON."""
         fields: JsonObject = {"model": self._settings.model, **self._kept_limits(request)}
         if system := system_text(request.system):
             fields["instructions"] = system

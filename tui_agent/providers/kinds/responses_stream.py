@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.providers.provider_failures import ErrorFactory
 from tui_agent.providers.response_decoder import ResponseDecoder
+from tui_agent.providers.response_reader import object_in, text_in
 
 from .event_writer import EventWriter
 
@@ -79,7 +80,7 @@ class ResponsesDecoder(ResponseDecoder):
         return self._items.setdefault(event.get("output_index"), _Item())
 
     def _added(self, event: JsonObject) -> list[JsonObject]:
-        entry, item = self._item(event), _object(event, "item")
+        entry, item = self._item(event), object_in(event, "item")
         if item.get("type") != "function_call":
             return []
         entry.index, found = self._writer.begin_call(item.get("call_id"), item.get("name"))
@@ -88,31 +89,31 @@ class ResponsesDecoder(ResponseDecoder):
     def _text(self, event: JsonObject) -> list[JsonObject]:
         self._item(event).has_text = True
         if event.get("type") == "response.refusal.delta":
-            self._refusal += _text(event, "delta")
-        return self._writer.flow("text", _text(event, "delta"))
+            self._refusal += text_in(event, "delta")
+        return self._writer.flow("text", text_in(event, "delta"))
 
     def _part(self, event: JsonObject) -> list[JsonObject]:
         return self._writer.flow("thinking", "\n\n") if event.get("summary_index") else []
 
     def _thought(self, event: JsonObject) -> list[JsonObject]:
         self._item(event).has_text = True
-        return self._writer.flow("thinking", _text(event, "delta"))
+        return self._writer.flow("thinking", text_in(event, "delta"))
 
     def _arguments(self, event: JsonObject) -> list[JsonObject]:
         entry = self._item(event)
         entry.has_text = True
-        return self._writer.call_text(entry.index, _text(event, "delta")) if entry.index >= 0 else []
+        return self._writer.call_text(entry.index, text_in(event, "delta")) if entry.index >= 0 else []
 
     def _done(self, event: JsonObject) -> list[JsonObject]:
         """Return the events for the end of an item; with its contents, if the server did not stream them."""
-        entry, item = self._item(event), _object(event, "item")
+        entry, item = self._item(event), object_in(event, "item")
         del self._items[event.get("output_index")]
         match item.get("type"):
             case "function_call":
                 found: list[JsonObject] = []
                 if entry.index < 0:
                     entry.index, found = self._writer.begin_call(item.get("call_id"), item.get("name"))
-                rest = "" if entry.has_text else _text(item, "arguments")
+                rest = "" if entry.has_text else text_in(item, "arguments")
                 return [*found, *self._writer.call_text(entry.index, rest), *self._writer.end_call(entry.index)]
             case "reasoning":
                 found = [] if entry.has_text else self._writer.flow("thinking", _joined(item, "summary", "content"))
@@ -128,10 +129,10 @@ class ResponsesDecoder(ResponseDecoder):
                 return []
 
     def _stopped(self, event: JsonObject) -> list[JsonObject]:
-        response = _object(event, "response")
+        response = object_in(event, "response")
         reason = "tool_calls" if self._writer.has_calls else "stop"
         if event["type"] == "response.incomplete":
-            given = _text(_object(response, "incomplete_details"), "reason")
+            given = text_in(object_in(response, "incomplete_details"), "reason")
             reason = _INCOMPLETE.get(given, given or "incomplete")
         elif self._refusal:
             reason = "refusal"
@@ -141,7 +142,7 @@ class ResponsesDecoder(ResponseDecoder):
 
 def _failed(event: JsonObject) -> list[JsonObject]:
     """Return the event of an error, for a failed answer or an error of the stream."""
-    error = _object(_object(event, "response"), "error") or _object(event, "error") or event
+    error = object_in(object_in(event, "response"), "error") or object_in(event, "error") or event
     code = error.get("code") or (error.get("type") if error is not event else None)
     return [{"type": "error", "error": {"type": code, "message": error.get("message")}}]
 
@@ -150,14 +151,4 @@ def _joined(item: JsonObject, *names: str) -> str:
     """Return the texts of an item's parts."""
     lists: list[object] = [item.get(name) for name in names]
     parts = [part for found in lists if is_array(found) for part in found if is_object(part)]
-    return "\n\n".join(_text(part, "text") or _text(part, "refusal") for part in parts)
-
-
-def _object(holder: JsonObject, name: str) -> JsonObject:
-    value = holder.get(name)
-    return value if is_object(value) else {}
-
-
-def _text(holder: JsonObject, name: str) -> str:
-    value = holder.get(name)
-    return value if isinstance(value, str) else ""
+    return "\n\n".join(text_in(part, "text") or text_in(part, "refusal") for part in parts)

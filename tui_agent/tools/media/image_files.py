@@ -90,10 +90,7 @@ async def load_image(content: bytes, media_type: str, shown: str, cancellation: 
     """Return an image as a block that the API accepts: a bad one would make every later request fail.
 
     Args:
-        content: the whole file.
         media_type: the result of `image_type`.
-        shown: name of the file for messages.
-        cancellation: ends the work.
 
     Raises:
         ToolError: the image is damaged, or too large and cannot be scaled.

@@ -62,11 +62,6 @@ def pdf_block(content: bytes, name: str, shown: str) -> DocumentBlock:
 
     It is checked here because a file that the API refuses would make every later request fail.
 
-    Args:
-        content: the whole file.
-        name: name of the file for the model.
-        shown: name for messages.
-
     Raises:
         ToolError: it is incomplete or encrypted, or has too many pages.
     """
@@ -169,11 +164,7 @@ async def load_media(
 
     Args:
         file: the file, of which `start` was read.
-        status: its `fstat`.
-        start: its first bytes.
         media_type: the result of `media_type_of`.
-        shown: its name for messages.
-        cancellation: ends the work.
 
     Raises:
         ToolError: it is damaged, or beyond the limits.

@@ -40,8 +40,6 @@ def change_notebook(book: Notebook, edit: CellEdit, shown: str) -> ChangedNotebo
     """Change cells of a notebook.
 
     Args:
-        book: the notebook.
-        edit: the change.
         shown: name of the file, for the diff.
 
     Raises:

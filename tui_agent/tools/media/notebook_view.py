@@ -47,12 +47,7 @@ async def notebook_page(
     """Return cells from one on, as many as fit.
 
     Args:
-        book: the notebook.
-        first: number of the first cell.
-        count: most cells.
         budget: most characters of text; the first cell is always shown.
-        shown: name of the file for messages.
-        cancellation: ends the work.
 
     Raises:
         ToolError: it has fewer cells.

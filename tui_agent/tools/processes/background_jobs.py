@@ -179,7 +179,6 @@ class BackgroundJobs:
     ) -> None:
         """
         Args:
-            publish: publishes an event of the session.
             first_number: number in the id of the first job.
         """
         self._publish = publish or _ignore
@@ -353,7 +352,6 @@ class BackgroundJobs:
         """End a job with everything it started, and return it; `over` tells when that is done.
 
         Args:
-            task_id: its id.
             by: `user` or `model`.
 
         Raises:

@@ -338,7 +338,6 @@ class LiveOutput:
     ) -> None:
         """
         Args:
-            captured: the output.
             on_output: receives a piece, and the number of all bytes up to its end.
             interval: least seconds between two pieces.
         """

@@ -110,7 +110,6 @@ def child_environment(inherited: Mapping[str, str], *, is_confined: bool = False
     exported functions, shell options) or choose the app's own screen, and with pagers, prompts and colours off.
 
     Args:
-        inherited: the environment of this program.
         is_confined: True for a command in the sandbox, which only has variables known to be harmless.
     """
     kept = {name: value for name, value in inherited.items() if _is_inherited(name, value, is_confined=is_confined)}

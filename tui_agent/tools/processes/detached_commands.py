@@ -116,7 +116,6 @@ class Keeper:
 
         Args:
             file: file that gets the rest of the output.
-            limit: most bytes in this file.
             pump: reads the output until then.
 
         Raises:

@@ -117,10 +117,8 @@ async def run_process(
     """Run a program in a session of its own, without input; when this returns or raises, all its processes have ended.
 
     Args:
-        spec: the program.
         stdout: takes its output, in a thread.
         stderr: takes its error output; None: it goes to `stdout`, interleaved.
-        cancellation: ends the program when set.
         on_data: called on the event loop after new output, seldom enough to be cheap.
         on_start: called on the event loop once the program runs, with a record to find it after a crash of this one.
         mark: mark for everything it starts; None: a new one.

@@ -69,8 +69,6 @@ def end_tree(
 
     Args:
         leader: id of the first process, which was started in a session of its own; None: unknown.
-        mark: mark of the tree.
-        grace: seconds between TERM and KILL.
         spares_leader: send no TERM to the leader, because its end would kill the others at once.
         known: processes of the tree that may have nothing of the above any more.
 

@@ -28,12 +28,7 @@ class SpoolBudget:
     """Bytes that the outputs of a session may still take on the disk. Thread-safe."""
 
     def __init__(self, directory: Path, limit: int = SESSION_SPOOL_LIMIT) -> None:
-        """Prepare the budget; files that the session left in earlier runs count, too.
-
-        Args:
-            directory: directory of the files.
-            limit: most bytes in all of them.
-        """
+        """Prepare the budget; files that the session left in earlier runs count, too."""
         self.limit = limit
         """Most bytes in all files."""
         self._directory = directory
@@ -86,7 +81,6 @@ class SpoolFile:
         """
         Args:
             new_file: creates an empty 0600 file; returns a descriptor for writing and its path.
-            limit: most bytes written to it.
             budget: budget it shares with other files; None: only `limit` counts.
         """
         self._new_file = new_file

@@ -88,7 +88,6 @@ class PublicTransport(httpx2.AsyncBaseTransport):
         Args:
             inner: makes the connections; closed with this one.
             by_proxy: True if `inner` leaves it to a proxy to find hosts. Then a host that is not known here passes.
-            resolver: looks up a host.
             is_allowed: True for an address that may be connected to.
         """
         self._inner = inner
