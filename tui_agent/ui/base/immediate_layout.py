@@ -88,12 +88,15 @@ class _LayoutCompositor(Compositor):
             rows = [y for y in missing if y in shown.line_range and any(left <= x < right for x in missing[y])]
             if not rows:
                 continue
-            part = Region(left - region.x, rows[0] - region.y, shown.width, rows[-1] - rows[0] + 1)
-            strips = widget.render_lines(part)
+            crop = Region(left - region.x, rows[0] - region.y, shown.width, rows[-1] - rows[0] + 1)
+            strips = widget.render_lines(crop)
             for y in rows:
                 cuts = [x for x in self.cuts[y] if left <= x <= right]
-                found = strips[y - rows[0]].divide([x - left for x in cuts[1:]])
-                pieces[y].update((x, strip) for x, strip in zip(cuts, found, strict=False) if x in missing[y])
+                strip = strips[y - rows[0]]
+                # A strip that divides itself into one keeps itself alive until garbage is collected.
+                whole = len(cuts) == 2 and strip.cell_length == right - left
+                found = (strip,) if whole else strip.divide([x - left for x in cuts[1:]])
+                pieces[y].update((x, part) for x, part in zip(cuts, found, strict=False) if x in missing[y])
                 missing[y].difference_update(cuts)
                 if not missing[y]:
                     del missing[y]
