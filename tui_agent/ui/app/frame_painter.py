@@ -21,6 +21,8 @@ from tui_agent.ui.base.app_type import AnyScreen
 
 MIN_MOVED = 3
 """Least number of moved rows for which the terminal scrolls."""
+FEW_ROWS = 8
+"""Most changed rows for which both ways to write them are worked out and compared."""
 MAX_GAP = 12
 """Most cells between two changed ones that are written, too, instead of a move to the second one."""
 MAX_PLACES = 8
@@ -77,9 +79,12 @@ class FramePainter:
                 before[y], changed, zip(update.chop_ends[y], update.chops[y].items(), strict=False), console
             )
         self._rows = rows
-        written, scrolled = _difference(before, rows), self._scrolled(before, rows)
-        scrolls = scrolled is not None and _length(scrolled) < _length(written)
-        return _without_repetitions(scrolled if scrolled is not None and scrolls else written)
+        scrolled = self._scrolled(before, rows)
+        if scrolled is None or len(spans) <= FEW_ROWS:
+            written = _difference(before, rows)
+            if scrolled is None or _length(written) <= _length(scrolled):
+                scrolled = written
+        return _without_repetitions(scrolled)
 
     def _scrolled(self, before: list[Row], rows: list[Row]) -> list[str] | None:
         """Return the sequences that scroll moved rows and write the rest; None if too few rows have moved."""
@@ -94,7 +99,8 @@ class FramePainter:
                     moved.setdefault(shift, []).append(y)
         moved.pop(0, None)
         shift = max(moved, key=lambda one: (len(moved[one]), -abs(one)), default=0)
-        if not shift or len(moved[shift]) < MIN_MOVED:
+        changed = sum(row is not before[y] for y, row in enumerate(rows))
+        if not shift or len(moved[shift]) < max(MIN_MOVED, changed // 2):
             return None
         first, last = min(moved[shift]), max(moved[shift])
         top, bottom = min(first, first + shift), max(last, last + shift)
