@@ -7,7 +7,6 @@ from typing import cast
 from rich.segment import Segment
 from rich.style import Style
 from textual import getters
-from textual.cache import LRUCache
 from textual.css.styles import RenderStyles
 from textual.dom import DOMNode
 from textual.geometry import Region, Size
@@ -110,7 +109,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._styles: dict[str, Style] = {}
-        self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(MOST_STRIPS)
+        self._strips: dict[int, tuple[Line, Strip]] = {}
         self._palette: Palette | None = None
 
     @property
@@ -232,6 +231,8 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         strip = Strip(segments, width_of_runs(line.runs))
         strip = strip.crop_extend(0, width, self.style_named(line.fill)).apply_offsets(0, row)
         self._strips[row] = (line, strip)
+        if len(self._strips) > MOST_STRIPS:
+            del self._strips[next(iter(self._strips))]
         return strip
 
     def _selected(self, selection: Selection, first: int, last: int) -> Iterable[tuple[Line, int, int | None]]:
