@@ -1,14 +1,16 @@
 """Work of the screen in a late turn, counted; and rows that are kept look like rows that are drawn again."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.strip import Strip
 from textual.widget import Widget
 
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
+from tui_agent.protocol.events import MessageDelta, MessageStarted
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base import app_type
 from tui_agent.ui.base.app_type import AnyScreen, FramePace
@@ -97,6 +99,42 @@ async def test_kept_rows_look_like_rows_that_are_drawn_again() -> None:
         await drawn(pilot)
 
         assert app.export_screenshot() == kept
+
+
+@pytest.mark.slow
+async def test_streamed_text_draws_its_own_rows_and_asks_no_other_widget(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = long_run()
+    app = still_app(story, running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        chat, conversation, screen = app.chat, app.chat.body.conversation, cast(Any, app.chat)
+        story.tell(MessageStarted(message_id="long", role="assistant"))
+        chat.apply(story.envelopes[-1])
+
+        def stream(number: int) -> None:
+            story.tell(MessageDelta(message_id="long", kind="text", delta=f"Paragraph {number} has *some* words.\n\n"))
+            chat.apply(story.envelopes[-1])
+            conversation.flush()
+            screen._compositor.update_widgets({conversation})
+            assert screen._compositor.render_update() is not None
+
+        for number in range(60):
+            stream(number)
+        await drawn(pilot)
+        original, made = Strip.apply_offsets, list[int]()
+
+        def counting(strip: Strip, x: int, y: int) -> Strip:
+            made.append(y)
+            return original(strip, x, y)
+
+        monkeypatch.setattr(Strip, "apply_offsets", counting)
+        layouts, others = counted(chat, "_refresh_layout"), counted(chat.query_one(CallList), "render_lines")
+        for number in range(60, 70):
+            stream(number)
+
+        assert len(made) <= 10 * 4
+        assert others == []
+        assert layouts == []
 
 
 async def test_a_typed_key_is_painted_at_once_and_before_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

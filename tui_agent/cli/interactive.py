@@ -18,6 +18,7 @@ from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.app_sessions import AppSessions
 from tui_agent.ui.app.shutdown import exit_on_signals, run_and_exit, run_dialog
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.text.sanitiser import one_line
@@ -31,7 +32,7 @@ from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
 from .process.controlling_terminal import need_terminal, say, say_error
 from .process.log_file import LOG_NAME, log_loop_stalls, log_to_file
-from .process.process_setup import end_start
+from .process.process_setup import collect_at_rest, end_start
 from .process.shortage import FAILED, is_group, memory_limit
 from .screen_parts import apply_input, choices_of, screen_problems, use_on_screen
 
@@ -46,6 +47,8 @@ OPENING_SECONDS = 120.0
 """Seconds after which a start that has not opened its session ends. If memory runs out at the wrong moment, a thread
 cannot even report its failure, and the start would wait for it without end."""
 
+_REST_SECONDS = 5.0
+"""Seconds without input or work after which garbage is collected."""
 _MAX_UNSENT_WIDTH = 1_000
 """Most cells shown of an unsent message."""
 
@@ -346,7 +349,7 @@ async def _serve(
         bridge.open(bench)
         bench.hooks.begin("clear" if follows and options.resume is None else None)
         async with asyncio.TaskGroup() as tasks:
-            beside = [tasks.create_task(_freeze_loaded(bridge)), tasks.create_task(bench.symbols.keep())]
+            beside = [tasks.create_task(_collect_garbage(bridge)), tasks.create_task(bench.symbols.keep())]
             await screen_gone()
             for task in beside:
                 task.cancel()
@@ -360,10 +363,17 @@ def _examined(folder: Path) -> str:
     return examined(folder)
 
 
-async def _freeze_loaded(bridge: AgentBridge) -> None:
-    """Begin to collect garbage, except in what is loaded: looking through it delays frames."""
+async def _collect_garbage(bridge: AgentBridge) -> None:
+    """Begin to collect garbage, except in what is loaded; all that is new only while nothing happens.
+
+    Looking through it delays frames and keys.
+    """
     await bridge.warm.wait()  # The model's SDK is most of it.
     end_start()
+    while True:
+        await asyncio.sleep(_REST_SECONDS)
+        if not bridge.is_busy and AnyScreen.pace.is_quiet(_REST_SECONDS):
+            collect_at_rest()
 
 
 def run_replay(name: str, options: LaunchOptions) -> int:

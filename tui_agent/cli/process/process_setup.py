@@ -15,8 +15,16 @@ from .late_functions import compile_at_once, compile_late
 _SET_DUMPABLE = 4
 """`PR_SET_DUMPABLE` of prctl(2)."""
 
-_NEW_OBJECTS = 20_000
-"""New containers after which garbage is collected; Python's default of 700 is reached several times in each frame."""
+_NEW_OBJECTS = 5_000
+"""New containers after which garbage is collected among them, which takes about 5 ms; Python's default of 700 is
+reached several times in each frame."""
+
+_YOUNG_COLLECTIONS = 4
+"""Such collections after which those that they left are searched, too: few enough that no frame waits for them."""
+
+_OLD_COLLECTIONS = 20
+"""Searches of that kind after which all objects are searched, which stops the program for 0.2 s; the screen does it
+earlier, while nothing happens."""
 
 
 _FIRST_OBJECTS = 1_000_000
@@ -50,8 +58,14 @@ def end_start() -> None:
     """Collect garbage after more new objects than by default, and never in what is loaded: it stays."""
     compile_at_once()
     gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, 10, 10)
+    gc.set_threshold(_NEW_OBJECTS, _YOUNG_COLLECTIONS, _OLD_COLLECTIONS)
     sys.setswitchinterval(_USUAL_SWITCH_SECONDS)
+
+
+def collect_at_rest() -> None:
+    """Search all objects for garbage if many are new; call this while nothing happens."""
+    if gc.get_count()[2]:
+        gc.collect()
 
 
 def deny_memory_access() -> bool:

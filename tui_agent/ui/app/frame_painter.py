@@ -5,7 +5,7 @@ each new line, although most rows have only moved up. The first frame is kept fo
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,8 @@ from tui_agent.ui.base.app_type import AnyScreen
 
 MIN_MOVED = 3
 """Least number of moved rows for which the terminal scrolls."""
+FEW_ROWS = 8
+"""Most changed rows for which both ways to write them are worked out and compared."""
 MAX_GAP = 12
 """Most cells between two changed ones that are written, too, instead of a move to the second one."""
 MAX_PLACES = 8
@@ -38,8 +40,8 @@ Piece = tuple[str, int]
 """Part of a row: its text with the sequences of its styles, and its width in cells."""
 Row = dict[int, Piece]
 """Pieces of a row by their first column, in order."""
-Cell = tuple[str, str]
-"""A character of one cell and its style."""
+Cells = tuple[Sequence[str], Sequence[str]]
+"""The characters of a row, empty where it is not known, and their styles."""
 
 
 class FramePainter:
@@ -77,9 +79,12 @@ class FramePainter:
                 before[y], changed, zip(update.chop_ends[y], update.chops[y].items(), strict=False), console
             )
         self._rows = rows
-        written, scrolled = _difference(before, rows), self._scrolled(before, rows)
-        scrolls = scrolled is not None and _length(scrolled) < _length(written)
-        return _without_repetitions(scrolled if scrolled is not None and scrolls else written)
+        scrolled = self._scrolled(before, rows)
+        if scrolled is None or len(spans) <= FEW_ROWS:
+            written = _difference(before, rows)
+            if scrolled is None or _length(written) <= _length(scrolled):
+                scrolled = written
+        return _without_repetitions(scrolled)
 
     def _scrolled(self, before: list[Row], rows: list[Row]) -> list[str] | None:
         """Return the sequences that scroll moved rows and write the rest; None if too few rows have moved."""
@@ -94,7 +99,8 @@ class FramePainter:
                     moved.setdefault(shift, []).append(y)
         moved.pop(0, None)
         shift = max(moved, key=lambda one: (len(moved[one]), -abs(one)), default=0)
-        if not shift or len(moved[shift]) < MIN_MOVED:
+        changed = sum(row is not before[y] for y, row in enumerate(rows))
+        if not shift or len(moved[shift]) < max(MIN_MOVED, changed // 2):
             return None
         first, last = min(moved[shift]), max(moved[shift])
         top, bottom = min(first, first + shift), max(last, last + shift)
@@ -162,8 +168,9 @@ def _difference(before: list[Row], rows: list[Row], first: int = 0) -> list[str]
     for y, (shown, row) in enumerate(zip(before, rows, strict=True), first + 1):
         if row is shown or row == shown:
             continue
-        now = _row_cells(row)
-        was = _row_cells(shown) if now is not None else None
+        width = max(x + cells for x, (_, cells) in (*shown.items(), *row.items()))
+        now = _row_cells(row, width)
+        was = _row_cells(shown, width) if now is not None else None
         texts += _changed_pieces(shown, row, y) if now is None or was is None else _changed_cells(was, now, y)
     return texts
 
@@ -181,52 +188,52 @@ def _changed_pieces(shown: Row, row: Row, y: int) -> Iterable[str]:
         end = -1 if is_moved else x + piece[1]
 
 
-def _changed_cells(was: Mapping[int, Cell], now: Mapping[int, Cell], y: int) -> Iterable[str]:
+def _changed_cells(was: Cells, now: Cells, y: int) -> Iterable[str]:
     """Yield the sequences that write the cells of a row that differ, and the few between them."""
-    changed = [x for x, cell in now.items() if was.get(x) != cell]
+    (old, old_styles), (text, styles) = was, now
+    compared = enumerate(zip(old, text, old_styles, styles, strict=True))
+    changed = [x for x, (one, sign, had, style) in compared if (one != sign or had != style) and sign]
     place = 0
     while place < len(changed):
         first = last = changed[place]
-        while place < len(changed) and changed[place] <= last + MAX_GAP:
+        while place < len(changed) and changed[place] <= last + MAX_GAP and "" not in text[last : changed[place]]:
             last = changed[place]
             place += 1
         yield f"\x1b[{y};{first + 1}H"
         style = None
         for x in range(first, last + 1):
-            if x not in now:
-                continue
-            sign, wanted = now[x]
-            if style is None or (wanted != style and not (sign == " " and wanted == _ground(style))):
-                style = wanted
+            if style is None or (styles[x] != style and not (text[x] == " " and styles[x] == _ground(style))):
+                style = styles[x]
                 yield f"\x1b[{style or 0}m"
-            yield sign
+            yield text[x]
         yield _RESET
 
 
-def _row_cells(row: Row) -> dict[int, Cell] | None:
-    """Return the known cells of a row by their columns; None if terminals may disagree about widths."""
-    cells: dict[int, Cell] = {}
-    for x, (text, _) in row.items():
-        if (found := _cells(text)) is None:
+def _row_cells(row: Row, width: int) -> Cells | None:
+    """Return the cells of a row; None if terminals may disagree about widths."""
+    text, styles = [""] * width, [""] * width
+    for x, (piece, _) in row.items():
+        if (found := _cells(piece)) is None:
             return None
-        cells.update(enumerate(found, x))
-    return cells
+        text[x : x + len(found[0])], styles[x : x + len(found[0])] = found
+    return text, styles
 
 
-@lru_cache(maxsize=256)
-def _cells(text: str) -> tuple[Cell, ...] | None:
-    """Return the character and the style of each cell of a piece; None if terminals may disagree about widths."""
+@lru_cache(maxsize=128)
+def _cells(text: str) -> Cells | None:
+    """Return the characters of a piece and the style of each; None if terminals may disagree about widths."""
     if not _CERTAIN.fullmatch(text):
         return None
-    cells: list[Cell] = []
+    signs, styles = "", list[str]()
     style, place = "", 0
     for match in (*_SEQUENCE.finditer(text), None):
-        end = len(text) if match is None else match.start()
+        run = text[place : len(text) if match is None else match.start()]
         blank = _ground(style)
-        cells += [(sign, blank if sign == " " else style) for sign in text[place:end]]
+        signs += run
+        styles += [blank if sign == " " else style for sign in run]
         if match is not None:
             place, style = match.end(), "" if match["style"] in (None, "0") else match["style"]
-    return tuple(cells)
+    return signs, styles
 
 
 @lru_cache(maxsize=256)

@@ -53,6 +53,10 @@ class FramePace:
         now = self._clock()
         self._held_until, self._input_until = now + HEAD_SECONDS, now + INPUT_SECONDS
 
+    def is_quiet(self, seconds: float) -> bool:
+        """Return True if the last input is longer ago than that."""
+        return self._clock() > self._input_until - INPUT_SECONDS + seconds
+
     def note_message(self) -> None:
         """Let a message that the user sent leave before the screen shows it."""
         self._held_until = self._next_typed = self._clock() + MESSAGE_SECONDS

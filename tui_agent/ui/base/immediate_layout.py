@@ -83,17 +83,20 @@ class _LayoutCompositor(Compositor):
             missing.setdefault(y, set()).update(x for x, end in pairwise(row) if x < last and end > first)
         # In front are the first ones.
         for widget, (region, clip) in self.visible_widgets.items():
-            shown = region.intersection(clip)
-            left, right = shown.column_span
-            rows = [y for y in missing if y in shown.line_range and any(left <= x < right for x in missing[y])]
+            left, top, width, height = region.intersection(clip)
+            right, bottom = left + width, top + height
+            rows = [y for y, ends in missing.items() if top <= y < bottom and any(left <= x < right for x in ends)]
             if not rows:
                 continue
-            part = Region(left - region.x, rows[0] - region.y, shown.width, rows[-1] - rows[0] + 1)
-            strips = widget.render_lines(part)
+            crop = Region(left - region.x, rows[0] - region.y, width, rows[-1] - rows[0] + 1)
+            strips = widget.render_lines(crop)
             for y in rows:
                 cuts = [x for x in self.cuts[y] if left <= x <= right]
-                found = strips[y - rows[0]].divide([x - left for x in cuts[1:]])
-                pieces[y].update((x, strip) for x, strip in zip(cuts, found, strict=False) if x in missing[y])
+                strip = strips[y - rows[0]]
+                # A strip that divides itself into one keeps itself alive until garbage is collected.
+                whole = len(cuts) == 2 and strip.cell_length == width
+                found = (strip,) if whole else strip.divide([x - left for x in cuts[1:]])
+                pieces[y].update((x, part) for x, part in zip(cuts, found, strict=False) if x in missing[y])
                 missing[y].difference_update(cuts)
                 if not missing[y]:
                     del missing[y]

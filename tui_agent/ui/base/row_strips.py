@@ -23,9 +23,15 @@ class RowStrips(Widget):
         self._drawn_rows: dict[int, Strip] = {}
         self._drawn_for: tuple[int, Color, Sequence[LineFilter]] | None = None
 
+    @property
+    def drawn_width(self) -> int:
+        """Cells of a row that is being drawn; cheaper than `size`."""
+        return self.size.width if self._drawn_for is None else self._drawn_for[0]
+
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the rows of a region; those that have not changed are not drawn again."""
         if self.styles.gutter or self.opacity < 1:
+            self._drawn_for = None
             return super().render_lines(crop)
         width, background, filters = self.size.width, self.background_colors[1], self.get_line_filters()
         if self._drawn_for != (width, background, filters):

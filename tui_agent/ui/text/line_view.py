@@ -7,7 +7,6 @@ from typing import cast
 from rich.segment import Segment
 from rich.style import Style
 from textual import getters
-from textual.cache import LRUCache
 from textual.css.styles import RenderStyles
 from textual.dom import DOMNode
 from textual.geometry import Region, Size
@@ -110,7 +109,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._styles: dict[str, Style] = {}
-        self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(MOST_STRIPS)
+        self._strips: dict[int, tuple[Line, Strip]] = {}
         self._palette: Palette | None = None
 
     @property
@@ -129,17 +128,17 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the widget."""
-        row, width = y + self.scroll_offset.y, self.size.width
+        row = y + self.scroll_offset.y
         line = self.line_at(row)
         if line is None:
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(self.size.width, self.rich_style)
         selection = self.text_selection
         span = selection.get_span(row) if selection is not None else None
         if span is not None:
             end = len(line.plain) if span[1] == -1 else span[1]
             runs = styled_over(line.painted, max(span[0], line.indent), end, SELECTED)
             line = Line(runs, line.joint, line.indent, line.fill)
-        return self._strip(line, width).apply_offsets(0, row)
+        return self._strip(line, row)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text without margins, with its lines as before wrapping."""
@@ -222,16 +221,18 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         if y < self.size.height:
             self.refresh(Region(0, y, self.size.width, self.size.height - y))
 
-    def _strip(self, line: Line, width: int) -> Strip:
-        """Return a row as cells."""
-        key = id(line)
-        cached = self._strips.get(key)
+    def _strip(self, line: Line, row: int) -> Strip:
+        """Return a row as cells, with the offsets that a selection needs."""
+        width = self.drawn_width
+        cached = self._strips.get(row)
         if cached is not None and cached[0] is line and cached[1].cell_length == width:
             return cached[1]
         segments = [Segment(without_silent(text), self.style_named(style)) for text, style in line.painted]
         strip = Strip(segments, width_of_runs(line.runs))
-        strip = strip.crop_extend(0, width, self.style_named(line.fill))
-        self._strips[key] = (line, strip)
+        strip = strip.crop_extend(0, width, self.style_named(line.fill)).apply_offsets(0, row)
+        self._strips[row] = (line, strip)
+        if len(self._strips) > MOST_STRIPS:
+            del self._strips[next(iter(self._strips))]
         return strip
 
     def _selected(self, selection: Selection, first: int, last: int) -> Iterable[tuple[Line, int, int | None]]:
