@@ -351,7 +351,7 @@ def test_importing_the_package_loads_nothing_else() -> None:
 
 OF_EXTRAS = (
     *("PIL", "acp", "aiohttp", "bs4", "cryptography", "dask", "distributed", "httpx2", "jsonschema", "markdownify"),
-    *("lsprotocol", "mcp", "mcp_types", "opentelemetry", "pygls", "textual_image", "textual_serve"),
+    *("lsprotocol", "mcp", "mcp_types", "opentelemetry", "pygls", "textual_image", "textual_serve", "tomlkit"),
     *(f"tui_agent.{room}" for room in ("acp", "fleet", "lsp", "mcp", "serve", "tools.web", "tracing")),
 )
 """Libraries and rooms that cost only those who use them."""

@@ -258,6 +258,23 @@ def test_the_first_screen_loads_neither_engine_nor_the_metadata_of_installed_pac
 
 
 @pytest.mark.slow
+def test_a_start_imports_few_modules() -> None:
+    """Each costs about half a millisecond and 40 kB."""
+    script = (
+        "import sys, threading; before = len(sys.modules); "
+        "from tui_agent.cli.interactive import _load_engine, Settings; screen = len(sys.modules) - before; "
+        "_load_engine(Settings()); [each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
+        "print(screen, len(sys.modules) - before)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "ANTHROPIC_BASE_URL"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    screen, ready = map(int, done.stdout.split())
+
+    assert screen <= 720, "modules for the first frame"
+    assert ready <= 1_150, "modules for the first request"
+
+
+@pytest.mark.slow
 @table(("model", "printed"), [("claude-sonnet-5-5", "False True False"), ("openai/any", "False False True")])
 def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own(model: str, printed: str) -> None:
     script = (

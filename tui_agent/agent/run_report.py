@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
-from tui_agent.protocol.messages import Usage, now_ms
+from tui_agent.protocol.messages import Usage, now_ms, share_field_sets
 from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport, ToolCallReport
 
 from .event_publisher import ApprovalWaitClock
@@ -56,6 +56,7 @@ class RunTally:
 
     def add_step(self, step: StepReport) -> None:
         """Count a step that has ended."""
+        share_field_sets(step)
         self.steps.append(step)
         self.model_ms += step.llm_latency_ms
         self.tool_ms += step.tool_total_ms

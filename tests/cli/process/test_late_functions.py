@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass
+from inspect import signature
 from types import FunctionType
 
 import pytest
@@ -35,6 +36,10 @@ def test_a_class_behaves_as_if_all_its_functions_had_been_compiled_at_once() -> 
             Named(1).__setattr__("x", 2)
         with pytest.raises(FrozenInstanceError, match="cannot delete field 'y'"):
             Point(1).__delattr__("y")
+    assert Named(1, name="b") == Named(1, 2, "b")
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Named(name="a")  # pyright: ignore[reportCallIssue]
+    assert str(signature(Point)).startswith("(x: ")
     assert Point.__eq__.__qualname__.endswith("Point.__eq__")
 
 

@@ -11,12 +11,12 @@ from typing import Any
 _CREATE = "_create_fn"
 _STANDARD: Callable[..., Any] | None = vars(dataclasses).get(_CREATE)
 """The standard library's function that compiles; None in versions that compile all functions of a class at once."""
-_LATE = frozenset(("__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__"))
-"""Functions whose signature is not inspected. The last two raise errors for frozen classes."""
+_LATE = frozenset(("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__"))
+"""Functions that are compiled late. Until its first object exists, the signature of a class is `(*others, **named)`."""
 
 
 def compile_late() -> None:
-    """Let dataclasses that are defined from now on compile most of their functions at the first call."""
+    """Let dataclasses that are defined from now on compile their functions at the first call."""
     if _STANDARD is not None:
         setattr(dataclasses, _CREATE, _create_late)
 
@@ -33,13 +33,13 @@ def _create_late(name: str, arguments: Sequence[str], body: Sequence[str], **opt
     if name not in _LATE:
         return create(name, arguments, body, **options)
 
-    def late(self: object, *others: object) -> object:
+    def late(self: object, /, *others: object, **named: object) -> object:
         function = create(name, arguments, body, **options)
         function.__qualname__ = late.__qualname__
         for owner in type(self).__mro__:
             if vars(owner).get(name) is late:
                 setattr(owner, name, function)
-        return function(self, *others)
+        return function(self, *others, **named)
 
     late.__name__ = name
     return late

@@ -8,10 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Array, InlineTable, Table
-
 from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
@@ -220,8 +216,12 @@ def with_rule(text: str, rule: Rule) -> str:
     Raises:
         ConfigurationError: the text is not a settings file.
     """
+    # Imported here because most sessions store no rule. The parser of the standard library would lose comments.
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+    from tomlkit.items import Array, InlineTable, Table
+
     try:
-        # Not with the parser of the standard library: the user's comments stay.
         document = tomlkit.parse(text)
         section = document.setdefault("permissions", tomlkit.table())
         rules = section.setdefault("rules", tomlkit.array()) if isinstance(section, Table | InlineTable) else None

@@ -1,13 +1,11 @@
-"""Changes of the user's settings file by tui-agent; comments and order stay."""
+"""Changes of the user's settings file by tui-agent; comments and order stay.
+
+Only a change imports `tomlkit`: it takes a megabyte, and most sessions change nothing.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-
-import tomlkit
-from tomlkit.container import OutOfOrderTableProxy
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Table
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
@@ -44,11 +42,13 @@ def store_server(path: Path, name: str, values: JsonObject) -> None:
     """
 
     def changed(text: str) -> str:
+        import tomlkit
+
         document = tomlkit.parse(text)
         if "mcp" not in document:
             document["mcp"] = tomlkit.table(is_super_table=True)
-        servers = document["mcp"]
-        assert isinstance(servers, Table | OutOfOrderTableProxy)
+        servers: object = document["mcp"]
+        assert is_object(servers)
         servers[name] = values
         return tomlkit.dumps(document)
 
@@ -65,11 +65,13 @@ def remove_server(path: Path, name: str) -> bool:
 
     def changed(text: str) -> str:
         nonlocal is_there
+        import tomlkit
+
         document = tomlkit.parse(text)
         if "mcp" not in document:
             return text
-        servers = document["mcp"]
-        if isinstance(servers, Table | OutOfOrderTableProxy) and name in servers:
+        servers: object = document["mcp"]
+        if is_object(servers) and name in servers:
             is_there = True
             del servers[name]
         return tomlkit.dumps(document)
@@ -79,6 +81,8 @@ def remove_server(path: Path, name: str) -> bool:
 
 
 def _change(path: Path, key: str, changed: Callable[[str], str], seen: bytes | None = None) -> None:
+    from tomlkit.exceptions import TOMLKitError
+
     path = path.resolve()
     try:
         make_private_directories(path.parent)
@@ -126,6 +130,8 @@ def with_setting(text: str, key: str, value: object) -> str:
 
 def _candidates(text: str, key: str, value: object) -> Iterator[str]:
     """Yield the text with the change, the calmest form first; a form may be wrong for an unusual text."""
+    import tomlkit
+
     *sections, name = key.split(".")
     document = tomlkit.parse(text)
     table: object = document
