@@ -48,13 +48,14 @@ from tui_agent.workbench.session_diff import SessionDiff
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 from tui_agent.workbench.workspace_completion import WorkspaceFiles
 
-from .resume import LAST_WORDS, make_session, used_by
+from .resume import LAST_WORDS, TURNS, make_session, used_by
 from .screen import APP_BEGINS, THIS_PACKAGE, key_time
 
 SIZES = (1_000, 10_000, 100_000)
 """Files and sessions of the growth."""
 MOST_FILES = 200_000
 MANY_SESSIONS = 3_000
+TURNS_A_MEGABYTE = 21
 MEGABYTES = (1, 10, 18, 100)
 """Sizes of journals."""
 GIGABYTE = 1_000_000_000
@@ -297,7 +298,7 @@ async def journals(top: Path, figures: Figures) -> None:
     for size in MEGABYTES:
         root = top / str(size)
         root.mkdir()
-        path = await asyncio.to_thread(make_session, root, size * 1_000_000)
+        path = await asyncio.to_thread(make_session, root, None, size * TURNS_A_MEGABYTE)
         megabytes = round(path.stat().st_size / 1e6, 1)
 
         def load(path: Path = path) -> None:
@@ -394,8 +395,8 @@ async def app(top: Path, figures: Figures) -> None:
     for time_ in ("first", "again"):
         with shown(home, top / "folders" / "project-1", "--continue") as (terminal, _):
             figures.add(f"--continue, {time_}", MANY_SESSIONS, seconds_until(terminal, "fix the failing price test"))
-    for name, size in (("18 MB", 18_000_000), ("1,000 turns with 10,000 calls", None), ("50 MB", 50_000_000)):
-        await asyncio.to_thread(make_session, root, size)
+    for name, turns in (("18 MB", 18 * TURNS_A_MEGABYTE), ("1,000 turns with 10,000 calls, 48 MB", TURNS)):
+        await asyncio.to_thread(make_session, root, None, turns)
         with shown(home, work, "--resume", "long") as (terminal, _):
             figures.add(f"resume of {name}: last words", 1, seconds_until(terminal, LAST_WORDS))
             figures.add(f"… keys while it is read, {name}", 1, keys_while(terminal, 8.0) | memory_of(terminal))
