@@ -382,7 +382,10 @@ async def app(top: Path, figures: Figures) -> None:
                 terminal.wait_for("module_777" if letters == "7" else "module_77.py", patience=120)
                 figures.add(f"@: {letters} → names, {place}", MOST_FILES, {"s": time.perf_counter() - begin})
             terminal.press(*["backspace"] * len("@module_777"))
-            terminal.type("go\r")
+            terminal.type("go")
+            terminal.read(1.0)
+            terminal.type("\r")
+            terminal.read(1.0)
             figures.add(f"keys during commands, {place}", MOST_FILES, keys_while(terminal, 3.0))
             terminal.wait_for("THE-END", patience=120)
             gaps = [(later["at"] - one["answered_at"]) for one, later in itertools.pairwise(server.requests)]
