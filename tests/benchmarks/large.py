@@ -2,7 +2,7 @@
 
 Parts: `files` (completion, grep, glob, `/diff` and a command in workspaces of 1,000 to 200,000 files, with git),
 `big` (grep and read beside 2 GB of zeros and 1 GB of text, one line of 1 GB), `sessions` (list, continue and
-statistics of 1,000 to 100,000 sessions), `journals` (resume of 1 to 100 MB), `lines` (the user's command line that
+statistics of 1,000 to 30,000 sessions), `journals` (resume of 1 to 100 MB), `lines` (the user's command line that
 floods), `app` (in a pty: start, completion and a command in 200,000 files, `--continue` among 3,000 sessions and of an
 18 MB journal), `flood` (1 GB of output: memory and key echo). All take about five minutes. The files are in a
 directory of /tmp that is removed.
@@ -52,9 +52,10 @@ from .resume import LAST_WORDS, TURNS, make_session, used_by
 from .screen import APP_BEGINS, THIS_PACKAGE, key_time
 
 SIZES = (1_000, 10_000, 100_000)
-"""Files and sessions of the growth."""
+"""Files of the growth."""
 MOST_FILES = 200_000
 MANY_SESSIONS = 3_000
+SESSIONS = (1_000, MANY_SESSIONS, 10_000, 30_000)
 TURNS_A_MEGABYTE = 21
 MEGABYTES = (1, 10, 18, 100)
 """Sizes of journals."""
@@ -269,7 +270,7 @@ async def sessions(top: Path, figures: Figures) -> None:
     """Measure the list, `--continue` and statistics, each for the first time and again."""
     root, folders = top / "state" / "tui-agent" / "sessions", top / "folders"
     before = 0
-    for size in (1_000, MANY_SESSIONS, *SIZES[1:]):
+    for size in SESSIONS:
         write_sessions(root, folders, before, size)
         before = size
         store = SessionStore(root)
