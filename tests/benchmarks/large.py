@@ -2,7 +2,7 @@
 
 Parts: `files` (completion, grep, glob, `/diff` and a command in workspaces of 1,000 to 200,000 files, with git),
 `big` (grep and read beside 2 GB of zeros and 1 GB of text, one line of 1 GB), `sessions` (list, continue and
-statistics of 1,000 to 100,000 sessions), `journals` (resume of 1 to 100 MB), `lines` (the user's command line that
+statistics of 1,000 to 30,000 sessions), `journals` (resume of 1 to 100 MB), `lines` (the user's command line that
 floods), `app` (in a pty: start, completion and a command in 200,000 files, `--continue` among 3,000 sessions and of an
 18 MB journal), `flood` (1 GB of output: memory and key echo). All take about five minutes. The files are in a
 directory of /tmp that is removed.
@@ -48,13 +48,15 @@ from tui_agent.workbench.session_diff import SessionDiff
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 from tui_agent.workbench.workspace_completion import WorkspaceFiles
 
-from .resume import LAST_WORDS, make_session, used_by
+from .resume import LAST_WORDS, TURNS, make_session, used_by
 from .screen import APP_BEGINS, THIS_PACKAGE, key_time
 
 SIZES = (1_000, 10_000, 100_000)
-"""Files and sessions of the growth."""
+"""Files of the growth."""
 MOST_FILES = 200_000
 MANY_SESSIONS = 3_000
+SESSIONS = (1_000, MANY_SESSIONS, 10_000, 30_000)
+TURNS_A_MEGABYTE = 21
 MEGABYTES = (1, 10, 18, 100)
 """Sizes of journals."""
 GIGABYTE = 1_000_000_000
@@ -268,7 +270,7 @@ async def sessions(top: Path, figures: Figures) -> None:
     """Measure the list, `--continue` and statistics, each for the first time and again."""
     root, folders = top / "state" / "tui-agent" / "sessions", top / "folders"
     before = 0
-    for size in (1_000, MANY_SESSIONS, *SIZES[1:]):
+    for size in SESSIONS:
         write_sessions(root, folders, before, size)
         before = size
         store = SessionStore(root)
@@ -297,7 +299,7 @@ async def journals(top: Path, figures: Figures) -> None:
     for size in MEGABYTES:
         root = top / str(size)
         root.mkdir()
-        path = await asyncio.to_thread(make_session, root, size * 1_000_000)
+        path = await asyncio.to_thread(make_session, root, None, size * TURNS_A_MEGABYTE)
         megabytes = round(path.stat().st_size / 1e6, 1)
 
         def load(path: Path = path) -> None:
@@ -381,7 +383,10 @@ async def app(top: Path, figures: Figures) -> None:
                 terminal.wait_for("module_777" if letters == "7" else "module_77.py", patience=120)
                 figures.add(f"@: {letters} → names, {place}", MOST_FILES, {"s": time.perf_counter() - begin})
             terminal.press(*["backspace"] * len("@module_777"))
-            terminal.type("go\r")
+            terminal.type("go")
+            terminal.read(1.0)
+            terminal.type("\r")
+            terminal.read(1.0)
             figures.add(f"keys during commands, {place}", MOST_FILES, keys_while(terminal, 3.0))
             terminal.wait_for("THE-END", patience=120)
             gaps = [(later["at"] - one["answered_at"]) for one, later in itertools.pairwise(server.requests)]
@@ -394,8 +399,8 @@ async def app(top: Path, figures: Figures) -> None:
     for time_ in ("first", "again"):
         with shown(home, top / "folders" / "project-1", "--continue") as (terminal, _):
             figures.add(f"--continue, {time_}", MANY_SESSIONS, seconds_until(terminal, "fix the failing price test"))
-    for name, size in (("18 MB", 18_000_000), ("1,000 turns with 10,000 calls", None), ("50 MB", 50_000_000)):
-        await asyncio.to_thread(make_session, root, size)
+    for name, turns in (("18 MB", 18 * TURNS_A_MEGABYTE), ("1,000 turns with 10,000 calls, 48 MB", TURNS)):
+        await asyncio.to_thread(make_session, root, None, turns)
         with shown(home, work, "--resume", "long") as (terminal, _):
             figures.add(f"resume of {name}: last words", 1, seconds_until(terminal, LAST_WORDS))
             figures.add(f"… keys while it is read, {name}", 1, keys_while(terminal, 8.0) | memory_of(terminal))

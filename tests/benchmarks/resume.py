@@ -55,13 +55,13 @@ def one_turn(root: Path, width: int) -> list[str]:
     return asyncio.run(run()).read_text().split("\n")[:-1]
 
 
-def make_session(root: Path, size: int | None = None) -> Path:
+def make_session(root: Path, size: int | None = None, turns: int = TURNS) -> Path:
     """Return a journal of this many turns with distinct ids, or of about `size` bytes."""
     width = 10
     if size is not None:
         with tempfile.TemporaryDirectory() as directory:
-            plain = sum(len(line) for line in one_turn(Path(directory), width)) * TURNS
-            wide = sum(len(line) for line in one_turn(Path(directory) / "wide", 1_000)) * TURNS
+            plain = sum(len(line) for line in one_turn(Path(directory), width)) * turns
+            wide = sum(len(line) for line in one_turn(Path(directory) / "wide", 1_000)) * turns
         width = max(10, int((size - plain) / (wide - plain) * 990))
     with tempfile.TemporaryDirectory() as directory:
         lines = one_turn(Path(directory), width)
@@ -69,14 +69,14 @@ def make_session(root: Path, size: int | None = None) -> Path:
     path = root / "long.jsonl"
     seq = 0
     with path.open("w") as file:
-        for turn in range(TURNS + 1):
+        for turn in range(turns + 1):
             for line in lines if turn == 0 else lines[first:]:
                 seq += 1
                 text = re.sub(r'"seq":\d+', f'"seq":{seq}', line, count=1).replace(
                     '"session_id":"one"', '"session_id":"long"'
                 )
                 text = _ID.sub(rf"\1t{turn}", text)
-                if turn == TURNS:
+                if turn == turns:
                     text = text.replace("I looked at *everything* there is", LAST_WORDS)
                 file.write(text + "\n")
     path.chmod(0o600)

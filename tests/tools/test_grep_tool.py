@@ -12,6 +12,7 @@ from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.search import file_listing
+from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.search.unsearched import LONGEST_LINE
 from tui_agent.tools.workspace import Workspace
@@ -70,6 +71,22 @@ def tree(root: Path) -> Path:
 )
 async def test_finds_lines(grep: GrepTool, tree: Path, arguments: dict[str, Any], text: str) -> None:
     assert (await call(grep, **({"pattern": "foo"} | arguments))).text == text
+
+
+async def test_a_search_without_a_match_lists_the_files_once_with_and_once_without_the_ignored_ones(
+    grep: GrepTool, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[bool] = []
+    list_scope = file_listing._list_scope
+
+    def counting(scope: SearchScope, *arguments: Any) -> Any:
+        listed.append(scope.rules is not None)
+        return list_scope(scope, *arguments)
+
+    monkeypatch.setattr(file_listing, "_list_scope", counting)
+
+    assert "1 file that .gitignore excludes (build/e.py)" in (await call(grep, pattern="no such thing")).text
+    assert listed == [True, False]
 
 
 @pytest.mark.slow

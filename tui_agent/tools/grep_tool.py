@@ -27,7 +27,7 @@ from .search.file_listing import (
 )
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
-from .search.unsearched import Unsearched, find_long_lines, find_unsearched
+from .search.unsearched import Unsearched, find_unsearched
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText
 from .workspace import Workspace
@@ -137,15 +137,14 @@ class GrepTool(WorkspaceTool[GrepArguments]):
                 listing = FileListing((), True)
         names = await asyncio.to_thread(_filtered, listing.names, wanted if is_exclusion else None)
         names, denied = await asyncio.to_thread(without_denied, names, is_denied)
-        unsearched = large = await asyncio.to_thread(find_long_lines, place, names, cancellation.is_set)
-        if left_out := {*large.binary, *large.too_long}:
-            names = [name for name in names if name not in left_out]
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
         result = await search_contents(place, names, request, ripgrep, cancellation)
+        unsearched = large = result.large
         if result.has_errors or not result.hits:
+            searched = await asyncio.to_thread(_without, names, {*large.binary, *large.too_long})
             beyond_ascii = not args.pattern.isascii()
             found = await asyncio.to_thread(
-                find_unsearched, place, names, cancellation.is_set, beyond_ascii=beyond_ascii
+                find_unsearched, place, searched, cancellation.is_set, beyond_ascii=beyond_ascii
             )
             unsearched = replace(found, binary=[*large.binary, *found.binary], too_long=large.too_long)
         if result.hits:
@@ -153,7 +152,8 @@ class GrepTool(WorkspaceTool[GrepArguments]):
             unreadable, too_long = unsearched.unreadable, unsearched.too_long
             unsearched = Unsearched(binary=large.binary, unreadable=unreadable, too_long=too_long)
         elif is_directory:
-            ignored = await self._ignored(place, ripgrep, wanted, cancellation, is_exclusion=is_exclusion)
+            known = listing if wanted is None or is_exclusion else None
+            ignored = await self._ignored(place, ripgrep, wanted, cancellation, known)
             unsearched.ignored, _ = await asyncio.to_thread(without_denied, ignored, is_denied)
         return _Found(place, listing, denied, result, unsearched)
 
@@ -163,14 +163,20 @@ class GrepTool(WorkspaceTool[GrepArguments]):
         ripgrep: Ripgrep | None,
         wanted: GlobPattern | None,
         cancellation: CancellationToken,
-        *,
-        is_exclusion: bool,
+        listing: FileListing | None,
     ) -> Sequence[str]:
-        """Return the files that were not searched because `.gitignore` excludes them."""
+        """Return the files that were not searched because `.gitignore` excludes them.
+
+        Args:
+            place, ripgrep, cancellation: as for `list_files`.
+            wanted: the pattern for files.
+            listing: all files that were not excluded; None if `wanted` selects files.
+        """
         root = self._workspace.root
-        if wanted is not None and not is_exclusion:
+        if listing is None and wanted is not None:
             return await list_matching_ignored(place, root, ripgrep, wanted, cancellation)
-        return _filtered(await list_ignored(place, root, ripgrep, cancellation), wanted)
+        ignored = await list_ignored(place, root, ripgrep, cancellation, listing)
+        return await asyncio.to_thread(_filtered, ignored, wanted)
 
     def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
         """Return the lines of the result."""
@@ -183,6 +189,10 @@ class GrepTool(WorkspaceTool[GrepArguments]):
 def _filtered(names: Sequence[str], without: GlobPattern | None) -> list[str]:
     """Return the names of files that a pattern does not exclude."""
     return [name for name in names if without is None or not without.matches(name)]
+
+
+def _without(names: Sequence[str], left_out: set[str]) -> Sequence[str]:
+    return [name for name in names if name not in left_out] if left_out else names
 
 
 def _never(name: str) -> bool:

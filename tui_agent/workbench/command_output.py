@@ -4,9 +4,12 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+
+MOST_BYTES = 256 * 1024
+"""Most bytes that are read of the output, and of the errors."""
 
 
 async def run_line(
@@ -18,6 +21,8 @@ async def run_line(
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, str, str]:
     """Run a command line for bash and return its exit code, its output and its errors.
+
+    A command that writes more than `MOST_BYTES` is ended: its exit code is then -9.
 
     Args:
         command: the command line.
@@ -33,12 +38,38 @@ async def run_line(
         *("bash", "--noprofile", "--norc", "-c", command), stdin=DEVNULL if given is None else PIPE, stdout=PIPE,
         stderr=PIPE, cwd=folder, env=environment, process_group=0,
     )  # fmt: skip
+
+    def end() -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
     try:
-        async with asyncio.timeout(seconds):
-            out, errors = await process.communicate(given)
+        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
+            out, errors = (group.create_task(_read(one, end)) for one in (process.stdout, process.stderr))
+            await _write(process.stdin, given)
+            await process.wait()
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end()
             await process.wait()
-    return process.returncode or 0, out.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
+    return process.returncode or 0, out.result().decode("utf-8", "replace"), errors.result().decode("utf-8", "replace")
+
+
+async def _read(stream: asyncio.StreamReader | None, end: Callable[[], None]) -> bytes:
+    """Return the output to its end; end the command if it is too long."""
+    assert stream is not None
+    try:
+        data = await stream.readexactly(MOST_BYTES)
+    except asyncio.IncompleteReadError as error:
+        return error.partial
+    end()
+    return data
+
+
+async def _write(stream: asyncio.StreamWriter | None, given: bytes | None) -> None:
+    """Write the input; a command may end without reading it."""
+    if stream is not None and given is not None:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            stream.write(given)
+            await stream.drain()
+        stream.close()

@@ -3,12 +3,14 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
+from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 from tui_agent.tools.search import content_search, file_listing
 from tui_agent.tools.search.content_search import SearchResult, search_contents
 from tui_agent.tools.search.ignore_rules import SearchScope
@@ -34,6 +36,7 @@ def grow(root: Path, count: int, content: str = "foo\nfoo\n") -> None:
 async def test_the_batch_size_does_not_change_the_result(
     root: Path, monkeypatch: pytest.MonkeyPatch, engine: Ripgrep | None, batch: int
 ) -> None:
+    monkeypatch.setattr(content_search, "_FIRST_BATCH", batch)
     monkeypatch.setattr(content_search, "_BATCH_FILES", batch)
     grow(root, 7)
 
@@ -41,6 +44,25 @@ async def test_the_batch_size_does_not_change_the_result(
 
     assert [(hit.name, sorted(hit.columns)) for hit in result.hits] == [(f"f{n:03}", [1, 2]) for n in range(7)]
     assert (result.more, result.complete) == (False, True)
+
+
+async def test_a_frequent_word_needs_one_small_batch(
+    root: Path, monkeypatch: pytest.MonkeyPatch, engine: Ripgrep | None
+) -> None:
+    searched: list[int] = []
+
+    async def counting(spec: ProcessSpec, *arguments: Any) -> ProcessOutcome:
+        searched.append(sum(word.startswith("./") for word in spec.argv))
+        return await run_process(spec, *arguments)
+
+    monkeypatch.setattr(content_search, "_FIRST_BATCH", 3)
+    monkeypatch.setattr(content_search, "run_process", counting)
+    grow(root, 12)
+
+    assert (await search(root, request(limit=5), engine)).more
+    assert searched == [3]
+    assert len((await search(root, request(limit=100), engine)).hits) == 12
+    assert searched == [3, 3, 6, 3]
 
 
 @pytest.mark.slow

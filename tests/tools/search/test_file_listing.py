@@ -15,6 +15,7 @@ from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
+from tui_agent.tools.search import file_listing
 from tui_agent.tools.search.file_listing import list_files, walk_files
 from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
@@ -308,3 +309,12 @@ async def test_a_pipe_named_like_a_rule_file_costs_little_time(root: Path, engin
     os.mkfifo(root / place / ".gitignore")
 
     assert await listed(root, root, engine) == ("sub/a.txt",)  # and it is complete: the time was enough
+
+
+def test_names_sorted_in_pieces_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_listing, "_SORTED_AT_ONCE", 3)
+    names = ["b/c", "a", "b-d", "\udcff", "é", "b", "a/x", "c"]
+    output = bytearray(b"".join(os.fsencode(name) + b"\0" for name in names) + b"cut")
+
+    assert file_listing._names(output) == tuple(sorted(names))
+    assert file_listing._names(bytearray()) == ()

@@ -16,11 +16,13 @@ from tui_agent.tools.text_format import is_binary
 
 from .file_listing import BoundedBytes
 from .search_engine import PythonSearch, Ripgrep, SearchEngine, SearchMode, SearchRequest
+from .unsearched import Sizes, Unsearched
 
 SEARCH_TIME = 15.0
 """Seconds a search may take; after that, the matches so far are the result."""
 
-_BATCH_FILES = 10_000
+_FIRST_BATCH, _BATCH_FILES = 1_000, 10_000
+"""Files of the first batch, and most of any. Each is twice as large as the last: a frequent word is found soon."""
 _BATCH_SIZE = 400 * 1024
 _OUTPUT_SIZE = 32 * 1024 * 1024
 _ERRORS_SIZE = 4_000
@@ -58,6 +60,8 @@ class SearchResult:
     """False if the search ran out of time or memory."""
     has_errors: bool = False
     """True if a file could not be read."""
+    large: Unsearched = field(default_factory=Unsearched)
+    """Large files that were left out."""
 
 
 async def search_contents(
@@ -76,15 +80,15 @@ async def search_contents(
     """
     result = SearchResult()
     engines: list[SearchEngine] = [engine for engine in (ripgrep, PythonSearch()) if engine is not None]
-    deadline = time.monotonic() + SEARCH_TIME
+    deadline, sizes = time.monotonic() + SEARCH_TIME, Sizes(place, result.large, cancellation.is_set)
     for batch in _batches(files):
+        searched = await asyncio.to_thread(sizes.without_large, batch)
         seconds = max(deadline - time.monotonic(), 0.1)
-        hits, outcome = await _search_batch(place, batch, request, engines, cancellation, seconds)
-        complete = outcome.ending == "exited"
-        result.complete = complete
+        output, outcome = await _search_batch(place, searched, request, engines, cancellation, seconds)
+        result.complete = outcome.ending == "exited"
         result.has_errors = result.has_errors or outcome.returncode == _HAD_ERRORS
-        _add(result, hits, request)
-        if result.more or not complete:
+        await asyncio.to_thread(_add, result, place, searched, output, request)
+        if result.more or not result.complete:
             break
     return result
 
@@ -96,8 +100,8 @@ async def _search_batch(
     engines: list[SearchEngine],
     cancellation: CancellationToken,
     seconds: float,
-) -> tuple[list[FileHits], ProcessOutcome]:
-    """Return the matches in one batch, and how the engine ended.
+) -> tuple[bytes, ProcessOutcome]:
+    """Return an engine's output for one batch, and how the engine ended.
 
     An engine that rejects the pattern is removed from `engines`: the engines differ in the syntax they accept.
     """
@@ -113,23 +117,17 @@ async def _search_batch(
             raise ToolError(f"invalid pattern: {words}")
         engines.pop(0)
         return await _search_batch(place, batch, request, engines, cancellation, seconds)
-    hits = _hits(bytes(output.data), request.mode)
-    places = {name: place for place, name in enumerate(batch)}
-    # An engine searches all files in a directory. A listed file that became one meanwhile brings unwanted matches.
-    asked_for = (hit for hit in hits.values() if hit.name in places)
-    found = sorted(asked_for, key=lambda hit: places[hit.name])
-    text_only = await asyncio.to_thread(lambda: [hit for hit in found if _is_text_file(place, hit.name)])
-    return text_only, outcome
+    return bytes(output.data), outcome
 
 
 def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:
     """Split the list into batches that fit on a command line."""
-    start, size = 0, 0
+    start, size, most = 0, 0, _FIRST_BATCH
     for place, name in enumerate(files):
         size += len(os.fsencode(name)) + 3
-        if size > _BATCH_SIZE or place - start >= _BATCH_FILES:
+        if size > _BATCH_SIZE or place - start >= most:
             yield files[start:place]
-            start, size = place, len(os.fsencode(name)) + 3
+            start, size, most = place, len(os.fsencode(name)) + 3, min(2 * most, _BATCH_FILES)
     if start < len(files):
         yield files[start:]
 
@@ -156,10 +154,17 @@ def _is_text_file(place: ResolvedPath, name: str) -> bool:
         return False
 
 
-def _add(result: SearchResult, hits: list[FileHits], request: SearchRequest) -> None:
-    """Add matches up to the limit, which counts lines in mode `content`, else files."""
+def _add(
+    result: SearchResult, place: ResolvedPath, batch: Sequence[str], output: bytes, request: SearchRequest
+) -> None:
+    """Add the matches of a batch up to the limit, which counts lines in mode `content`, else files. Blocks."""
+    places = {name: place for place, name in enumerate(batch)}
+    # An engine searches all files in a directory. A listed file that became one meanwhile brings unwanted matches.
+    asked_for = (hit for hit in _hits(output, request.mode).values() if hit.name in places)
     room = request.limit - sum(len(hit.columns) or 1 for hit in result.hits)
-    for hit in hits:
+    for hit in sorted(asked_for, key=lambda hit: places[hit.name]):
+        if not _is_text_file(place, hit.name):
+            continue
         if room <= 0:
             result.more = True
             return

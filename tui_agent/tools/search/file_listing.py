@@ -26,6 +26,7 @@ LISTING_TIME = 10.0
 _QUIET_TIME = 1.5
 """Seconds without output before ripgrep counts as stuck, for example on a named pipe called `.gitignore`."""
 _LISTING_SIZE = 64 * 1024 * 1024
+_SORTED_AT_ONCE = 10_000
 _RIPGREP_RAN = (0, 1)
 _RIPGREP_HAD_ERRORS = 2
 
@@ -86,9 +87,17 @@ async def list_files(
 
 
 async def list_ignored(
-    place: ResolvedPath, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
+    place: ResolvedPath,
+    workspace: Path,
+    ripgrep: Ripgrep | None,
+    cancellation: CancellationToken,
+    listed: FileListing | None = None,
 ) -> tuple[str, ...]:
     """List the files that `list_files` leaves out because `.gitignore` excludes them, as far as time permits.
+
+    Args:
+        place, workspace, ripgrep, cancellation: as for `list_files`.
+        listed: its result, if it is known.
 
     Raises:
         ToolError, OperationCancelledError, OSError: as for `list_files`.
@@ -97,8 +106,13 @@ async def list_ignored(
     if scope.rules is None:
         return ()
     every = await _list_scope(replace(scope, rules=None), ripgrep, cancellation)
-    listed = await list_files(place, workspace, ripgrep, cancellation)
-    return tuple(sorted(set(every.names).difference(listed.names))) if listed.complete else ()
+    listed = listed or await list_files(place, workspace, ripgrep, cancellation)
+    return await asyncio.to_thread(_without, every.names, listed.names) if listed.complete else ()
+
+
+def _without(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    known = set(others)
+    return tuple(name for name in names if name not in known)
 
 
 async def _list_scope(scope: SearchScope, ripgrep: Ripgrep | None, cancellation: CancellationToken) -> FileListing:
@@ -118,11 +132,19 @@ async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: Cancell
         spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
         outcome, is_stuck = await _unless_stuck(spec, output, errors, cancellation)
     cancellation.raise_if_set()
-    whole, _, _ = bytes(output.data).rpartition(b"\0")
-    if is_stuck or (not whole and outcome.returncode not in _RIPGREP_RAN):
+    names = await asyncio.to_thread(_names, output.data)
+    if is_stuck or (not names and outcome.returncode not in _RIPGREP_RAN):
         return None
-    names = sorted(os.fsdecode(name) for name in whole.split(b"\0")) if whole else []
-    return FileListing(tuple(names), outcome.ending == "exited", outcome.returncode == _RIPGREP_HAD_ERRORS)
+    return FileListing(names, outcome.ending == "exited", outcome.returncode == _RIPGREP_HAD_ERRORS)
+
+
+def _names(output: bytearray) -> tuple[str, ...]:
+    """Return the names in an output, each ended by NUL, sorted; a last one that is cut is left out."""
+    names = os.fsdecode(bytes(output)).split("\0")[:-1]
+    # Python sorts under its global lock: pieces let the event loop run, and the last call only merges them.
+    for start in range(0, len(names), _SORTED_AT_ONCE):
+        names[start : start + _SORTED_AT_ONCE] = sorted(names[start : start + _SORTED_AT_ONCE])
+    return tuple(sorted(names))
 
 
 def _has_other_rules(scope: SearchScope, listing: FileListing) -> bool:

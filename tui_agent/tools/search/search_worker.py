@@ -46,6 +46,7 @@ def main(arguments: Sequence[str], write: Write) -> int:
         except OSError as error:
             # Files may vanish, or be replaced, after they were listed.
             is_partial = is_partial or error.errno not in (None, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+    _release()
     return 2 if is_partial else 0 if found else 1
 
 
@@ -90,26 +91,43 @@ def _lines(name: str) -> Iterator[str]:
                 yield line.rstrip(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
 
 
+_held: dict[str, int] = {}
+"""Path, with a slash, and descriptor of the directory of the last file: files arrive sorted."""
+
+
 def _opened(name: str) -> BinaryIO:
     """Open a regular file without following symbolic links: files may have been replaced since they were listed.
 
     Raises:
         OSError: it cannot be opened, or is not a regular file.
     """
-    held = os.open("/" if name.startswith("/") else ".", _DIRECTORY)
-    try:
-        *directories, last = (part for part in name.split("/") if part)
-        for directory in directories:
-            deeper = os.open(directory, _DIRECTORY, dir_fd=held)
-            os.close(held)
-            held = deeper
-        descriptor = os.open(last, _FILE, dir_fd=held)
-    finally:
-        os.close(held)
+    last = name.rpartition("/")[2]
+    directory = name.removesuffix(last)
+    if directory not in _held:
+        _release()
+        _held[directory] = _hold(directory)
+    descriptor = os.open(last, _FILE, dir_fd=_held[directory])
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise FileNotFoundError(name)
     return open(descriptor, "rb")
+
+
+def _release() -> None:
+    while _held:
+        os.close(_held.popitem()[1])
+
+
+def _hold(directory: str) -> int:
+    """Open a directory part by part; an empty path is the current one."""
+    held = os.open("/" if directory.startswith("/") else ".", _DIRECTORY)
+    for part in filter(None, directory.split("/")):
+        try:
+            deeper = os.open(part, _DIRECTORY, dir_fd=held)
+        finally:
+            os.close(held)
+        held = deeper
+    return held
 
 
 if __name__ == "__main__":

@@ -14,7 +14,10 @@ LONGEST_LINE = 32 * 1024 * 1024
 """Longest line in bytes that is searched: engines keep a whole line in memory."""
 
 _LONGEST_UTF_16 = 64 * 1024 * 1024
-_SECONDS = 3.0
+_LARGE_SECONDS = 3.0
+"""Seconds for reading large files."""
+_SECONDS = 1.0
+"""Seconds for looking for a reason why a search found nothing."""
 _SAMPLE = 8_192
 _PIECE = 4 * 1024 * 1024
 _NAMED = 3
@@ -44,23 +47,46 @@ class Unsearched:
         return ", ".join(f"{counted(len(names), *nouns)} ({_named(names)})" for names, *nouns in kinds if names)
 
 
-def find_long_lines(place: ResolvedPath, names: Sequence[str], stopped: Callable[[], bool]) -> Unsearched:
-    """Return the large files that cannot be searched, because they are binary or have too long lines. Blocks."""
-    found = Unsearched()
-    deadline = time.monotonic() + _SECONDS
-    for name in names:
-        try:
-            if os.lstat(place.path / name).st_size <= LONGEST_LINE:
+class Sizes:
+    """Finds the large files that cannot be searched, because they are binary or have too long lines."""
+
+    def __init__(self, place: ResolvedPath, found: Unsearched, stopped: Callable[[], bool]) -> None:
+        """
+        Args:
+            place: the directory searched.
+            found: gets the names of these files.
+            stopped: returns True if the search was cancelled.
+        """
+        self._place, self._found, self._stopped = place, found, stopped
+        self._seconds = _LARGE_SECONDS
+
+    def without_large(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the names of the files that can be searched. Blocks."""
+        prefix = os.path.join(self._place.path, "")
+        left_out: set[str] = set()
+        for name in names:
+            try:
+                if os.lstat(prefix + name).st_size > LONGEST_LINE and self._is_left_out(name):
+                    left_out.add(name)
+            except (OSError, ToolError):
                 continue
-            with open_regular_file(place.path / name, name, place=place) as (descriptor, status):
-                sample = os.pread(descriptor, _SAMPLE, 0)
-                if is_binary(sample):
-                    found.binary.append(name)
-                elif _is_too_long(descriptor, status.st_size, sample, lambda: stopped() or time.monotonic() > deadline):
-                    found.too_long.append(name)
-        except (OSError, ToolError):
-            continue
-    return found
+        return [name for name in names if name not in left_out] if left_out else names
+
+    def _is_left_out(self, name: str) -> bool:
+        began = time.monotonic()
+        deadline = began + self._seconds
+        with open_regular_file(self._place.path / name, name, place=self._place) as (descriptor, status):
+            sample = os.pread(descriptor, _SAMPLE, 0)
+            if is_binary(sample):
+                self._found.binary.append(name)
+                return True
+            is_too_long = _is_too_long(
+                descriptor, status.st_size, sample, lambda: self._stopped() or time.monotonic() > deadline
+            )
+        self._seconds -= time.monotonic() - began
+        if is_too_long:
+            self._found.too_long.append(name)
+        return is_too_long
 
 
 def _is_too_long(descriptor: int, size: int, sample: bytes, stopped: Callable[[], bool]) -> bool:
