@@ -316,6 +316,7 @@ class BashTool(TypedTool[BashArguments]):
             environment=walled.environment,
             descriptors=walled.descriptors,
             is_wrapped=True,
+            ends_all=walled.ends_all,
         )
 
     def _no_trial(self, reason: str) -> ToolError:
