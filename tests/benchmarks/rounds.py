@@ -1,12 +1,12 @@
 """Time from the end of one answer to the next request, measured by the server, with the app in a real pty.
 
-Run by hand: `python -m tests.benchmarks.rounds [MODE] [PART …]`. Parts: `prompts` (Enter until the request's arrival, of
-later prompts), `reads` (four small reads), `commands` (one command that writes: from its last moment to the request),
-`sleeps` (four times `sleep 1` in one answer), `writers` (the same, each with two files of its own), `early` (from the
-request to the start of an allowed command, with a second until the text behind its block). The app runs in a small
-repository, in mode `allow`, where commands run outside and one after another, or in the mode named first: with
-`accept_edits` they run in trials, beside one another. Figures are medians of several rounds in one app, and the slowest
-round.
+Run by hand: `python -m tests.benchmarks.rounds [MODE] [PART …]`. Parts: `prompts` (Enter until the request's arrival,
+of later prompts), `reads` (four small reads), `commands` (one command that writes: from its last moment to the
+request), `sleeps` (four times `sleep 1` in one answer), `writers` (the same, each with two files of its own), `early`
+(from the request to the start of an allowed command, with a second until the text behind its block). The app runs in
+a small repository, in mode `allow`, where commands run outside and one after another, or in the mode named first:
+with `accept_edits` they run in trials, beside one another. Figures are medians of several rounds in one app, and the
+slowest round.
 """
 
 import json
