@@ -169,7 +169,7 @@ def test_a_project_cannot_change_keys(locations: Locations, tmp_path: Path) -> N
     assert loaded.settings.keys == {}
     assert not loaded.settings.ui.vim_keys
     assert [text.partition(": ")[2] for text in loaded.ignored] == [
-        "`keys`: not applied, because a project cannot set it",
         "`ui.vim_keys`: not applied, because a project cannot set it",
+        "`keys`: not applied, because a project cannot set it",
     ]
     assert all(text.startswith(str(file)) for text in loaded.ignored)

@@ -55,39 +55,11 @@ AUTO_THEME = "auto"
 MOST = 10**15
 """Maximum of whole-number settings."""
 
-NEVER_FROM_PROJECT = (
-    "base_url",
-    "key_command",
-    "key_lifetime",
-    "betas",
-    "extra_body",
-    "permissions.mode",
-    "permissions.rule_resolution",
-    "permissions.unknown_targets",
-    "permissions.secret_files",
-    "permissions.folders",
-    "permissions.editor_servers",
-    "sandbox",
-    "sandbox_network",
-    "env.pass",
-    "hooks",
-    "hook_files",
-    "notify",
-    "keys",
-    "otel.endpoint",
-    "ui.mouse",
-    "ui.vim_keys",
-    "ui.status",
-    "ui.status_command",
-    "ui.title",
-    "providers",
-    "models.small",
-    "models.fallback",
-    "plugins.disabled",
-    "web.search",
-)
-"""Settings that a project must not set: it could send the key elsewhere, run commands, weaken approvals and the
+_OWN = "never from a project"
+"""Mark of settings that a project must not set: it could send the key elsewhere, run commands, weaken approvals and the
 sandbox, or change what the user's keys do."""
+_LATER = "at the next start"
+"""Mark of settings whose changes take effect at the next start."""
 
 
 def is_web_address(text: str) -> bool:
@@ -119,23 +91,21 @@ class _Section(BaseModel):
 class PermissionSettings(_Section):
     """`[permissions]`"""
 
-    mode: PermissionMode = PermissionMode.ASK
+    mode: Annotated[PermissionMode, _OWN] = PermissionMode.ASK
     """Decision for calls that no rule decides."""
     rules: tuple[tuple[Verdict, str], ...] = ()
     """Ordered rules such as `["allow", "bash(git status:*)"]`."""
-    rule_resolution: Literal["first_match", "severity"] = "first_match"
+    rule_resolution: Annotated[Literal["first_match", "severity"], _OWN, _LATER] = "first_match"
     """Rule that decides within one list. Across the lists of several layers, the strictest verdict wins."""
-    unknown_targets: Literal["ask", "allow"] = "ask"
-    """Without effect: the targets of a command no longer count. Accepted so that older files can be read. Never taken
-    from a project."""
-    secret_files: tuple[str, ...] | None = None
-    """Patterns of files that a call reads only with an answer or by a rule; None for `.env` and the like, an empty
-    list for none. Never taken from a project."""
-    folders: tuple[str, ...] = ()
-    """Folders that count as part of the workspace: read like it, changed under the same rules. Never taken from a
-    project."""
-    editor_servers: Literal["ask", "allow", "deny"] = "ask"
-    """Answer to tool servers that an editor names for its session (`tui-agent acp`). Never taken from a project."""
+    unknown_targets: Annotated[Literal["ask", "allow"], _OWN] = "ask"
+    """Without effect: the targets of a command no longer count. Accepted so that older files can be read."""
+    secret_files: Annotated[tuple[str, ...] | None, _OWN, _LATER] = None
+    """Patterns of files that a call reads only with an answer or by a rule; None for `.env` and the like, an empty list
+    for none."""
+    folders: Annotated[tuple[str, ...], _OWN] = ()
+    """Folders that count as part of the workspace: read like it, changed under the same rules."""
+    editor_servers: Annotated[Literal["ask", "allow", "deny"], _OWN, _LATER] = "ask"
+    """Answer to tool servers that an editor names for its session (`tui-agent acp`)."""
 
 
 class BudgetSettings(_Section):
@@ -228,11 +198,11 @@ class NotifySettings(_Section):
 class ModelSettings(_Section):
     """`[models]`: models for parts of the work."""
 
-    small: str = ""
+    small: Annotated[str, _OWN, _LATER] = ""
     """Model for compaction, for questions about fetched pages and for sub-agents that ask for it; empty for the model
-    of the session. Never taken from a project."""
-    fallback: str = ""
-    """Model that answers the rest of a run whose model stays overloaded; empty for none. Never taken from a project."""
+    of the session."""
+    fallback: Annotated[str, _OWN, _LATER] = ""
+    """Model that answers the rest of a run whose model stays overloaded; empty for none."""
 
 
 def _references(value: object) -> object:
@@ -248,29 +218,28 @@ def _trial_setting(value: object) -> object:
 class PluginSettings(_Section):
     """`[plugins]`"""
 
-    disabled: Annotated[tuple[str, ...], BeforeValidator(_references)] = ()
-    """Plugins that are not used: `PACKAGE`, `PACKAGE:NAME`, or `*` for all. Never taken from a project."""
+    disabled: Annotated[tuple[str, ...], BeforeValidator(_references), _OWN, _LATER] = ()
+    """Plugins that are not used: `PACKAGE`, `PACKAGE:NAME`, or `*` for all."""
 
 
 class EnvSettings(_Section):
     """`[env]`"""
 
-    passed: Annotated[tuple[str, ...], BeforeValidator(_references)] = Field(default=(), alias="pass")
-    """Variables that commands, hooks and tool servers inherit although they look like secrets, also in the sandbox.
-    Never taken from a project."""
+    passed: Annotated[tuple[str, ...], BeforeValidator(_references), _OWN, _LATER] = Field(default=(), alias="pass")
+    """Variables that commands, hooks and tool servers inherit although they look like secrets, also in the sandbox."""
 
 
 class WebSettings(_Section):
     """`[web]`"""
 
-    search: bool = False
-    """True to offer the tool `web_search` where the endpoint can search. Never taken from a project."""
+    search: Annotated[bool, _OWN, _LATER] = False
+    """True to offer the tool `web_search` where the endpoint can search."""
 
 
 class OtelSettings(_Section):
-    """`[otel]`: spans for a collector of OpenTelemetry. Never taken from a project."""
+    """`[otel]`: spans for a collector of OpenTelemetry."""
 
-    endpoint: str | None = None
+    endpoint: Annotated[str | None, _OWN, _LATER] = None
     """URL that receives spans by OTLP over HTTP, such as `http://localhost:4318/v1/traces`."""
 
     _is_address = field_validator("endpoint")(_address)
@@ -281,21 +250,20 @@ class UiSettings(_Section):
 
     theme: str = AUTO_THEME
     """Name of a theme, which is the file name without `.toml`; `auto` is light or dark, like the terminal."""
-    notifications: Literal["off", "bell", "osc9", "auto"] = "auto"
+    notifications: Annotated[Literal["off", "bell", "osc9", "auto"], _LATER] = "auto"
     """Signal of a terminal without focus once the agent waits for the user or ends a run."""
-    mouse: bool = True
-    """False to leave the mouse to the terminal, for its own selection. Never taken from a project."""
-    vim_keys: bool = False
-    """True for the modes of vim while typing. Never taken from a project."""
-    status: tuple[StatusItem, ...] = STATUS
+    mouse: Annotated[bool, _OWN] = True
+    """False to leave the mouse to the terminal, for its own selection."""
+    vim_keys: Annotated[bool, _OWN] = False
+    """True for the modes of vim while typing."""
+    status: Annotated[tuple[StatusItem, ...], _OWN] = STATUS
     """Facts of the status line after the state, in order: `step`, `context`, `cost`, `time`, `tokens`, `model`, `mode`,
-    `folder`, `branch`, `command`. Never taken from a project."""
-    status_command: str = ""
-    """Command line for bash whose first line of output is the fact `command`. Never taken from a project."""
-    title: tuple[TitleItem, ...] = TITLE
-    """Parts of the terminal's title, in order: `state`, `folder`, `model`, `mode`, `program`; none for no title. Never
-    taken from a project."""
-    reduced_motion: bool = False
+    `folder`, `branch`, `command`."""
+    status_command: Annotated[str, _OWN, _LATER] = ""
+    """Command line for bash whose first line of output is the fact `command`."""
+    title: Annotated[tuple[TitleItem, ...], _OWN] = TITLE
+    """Parts of the terminal's title, in order: `state`, `folder`, `model`, `mode`, `program`; none for no title."""
+    reduced_motion: Annotated[bool, _LATER] = False
     """No spinners and no animations; also `TUI_AGENT_REDUCED_MOTION=1`."""
 
 
@@ -345,21 +313,20 @@ class Settings(_Section):
     """Model name, any that the endpoint accepts."""
     effort: Literal["default", "off", "low", "medium", "high", "xhigh", "max"] = "default"
     """Amount of thinking; `default` leaves it to the provider."""
-    base_url: str | None = None
-    """Endpoint of a Messages API; if not set, `ANTHROPIC_BASE_URL`. Never taken from a project."""
-    key_command: str = ""
-    """Command line for bash that prints the key of this endpoint; it runs again once after a 401 or 403. Never taken
-    from a project."""
-    key_lifetime: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds after which `key_command` runs again before a request; if not set, only once the server refuses the key.
-    Never taken from a project."""
-    betas: Annotated[tuple[str, ...], BeforeValidator(_references)] = ()
-    """Values of the header `anthropic-beta` for this endpoint. Never taken from a project."""
-    extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """More fields of each request to this endpoint. Never taken from a project."""
+    base_url: Annotated[str | None, _OWN, _LATER] = None
+    """Endpoint of a Messages API; if not set, `ANTHROPIC_BASE_URL`."""
+    key_command: Annotated[str, _OWN, _LATER] = ""
+    """Command line for bash that prints the key of this endpoint; it runs again once after a 401 or 403."""
+    key_lifetime: Annotated[float | None, _OWN, _LATER] = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds after which `key_command` runs again before a request; if not set, only once the server refuses the
+    key."""
+    betas: Annotated[tuple[str, ...], BeforeValidator(_references), _OWN, _LATER] = ()
+    """Values of the header `anthropic-beta` for this endpoint."""
+    extra_body: Annotated[dict[str, Any], _OWN, _LATER] = Field(default_factory=dict[str, Any])
+    """More fields of each request to this endpoint."""
     max_tokens: int | None = Field(default=None, gt=0, le=MOST)
     """Maximum tokens of an answer; if not set, the model's limit."""
-    cache_lifetime: CacheLifetime = "5m"
+    cache_lifetime: Annotated[CacheLifetime, _LATER] = "5m"
     """Time for which the endpoint keeps the beginning of a request in its cache. An hour costs more to write."""
     strategy: str = "auto"
     """Scheduling of calls: auto, sequential, parallel or batched:N."""
@@ -367,35 +334,36 @@ class Settings(_Section):
     """Maximum steps of one run; if not set, unlimited on the screen and 16 headless."""
     tool_timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     """Timeout in seconds, for tools without one of their own."""
-    output_disk_limit: int = Field(default=1024**3, ge=0)
+    output_disk_limit: Annotated[int, _LATER] = Field(default=1024**3, ge=0)
     """Disk space in bytes for long outputs of one session's commands, at most 256 MiB for each."""
-    sandbox: Annotated[TrialSetting, BeforeValidator(_trial_setting)] = "auto"
+    sandbox: Annotated[TrialSetting, BeforeValidator(_trial_setting), _OWN, _LATER] = "auto"
     """Shell commands in a trial: with `auto`, those that no rule and no mode lets outside, where one works; with
-    `required` (or `bwrap`), none runs without one; with `off`, none runs in one. Never taken from a project."""
-    sandbox_network: bool = False
-    """True to give commands in a trial access to the network. Never taken from a project."""
+    `required` (or `bwrap`), none runs without one; with `off`, none runs in one."""
+    sandbox_network: Annotated[bool, _OWN, _LATER] = False
+    """True to give commands in a trial access to the network."""
     env: EnvSettings = EnvSettings()
     append_system: str = ""
     """Text appended to the system prompt."""
     budget: BudgetSettings = BudgetSettings()
     permissions: PermissionSettings = PermissionSettings()
-    hooks: tuple[HookSettings, ...] = ()
-    """Commands that decide about calls, in order. Never taken from a project."""
-    notify: tuple[NotifySettings, ...] = ()
-    """Commands and URLs that get the questions which wait for the user. Never taken from a project."""
-    hook_files: bool = True
-    """True to run the hooks of `.claude/settings.json`, yours and those of a trusted project. Never taken from a
-    project."""
+    hooks: Annotated[tuple[HookSettings, ...], _OWN, _LATER] = ()
+    """Commands that decide about calls, in order."""
+    notify: Annotated[tuple[NotifySettings, ...], _OWN, _LATER] = ()
+    """Commands and URLs that get the questions which wait for the user."""
+    hook_files: Annotated[bool, _OWN, _LATER] = True
+    """True to run the hooks of `.claude/settings.json`, yours and those of a trusted project."""
     ui: UiSettings = UiSettings()
     otel: OtelSettings = OtelSettings()
-    keys: KeySettings = Field(default_factory=dict[str, tuple[str, ...]])
-    """Keys that replace those of commands, by the id of the command. Never taken from a project."""
-    mcp: dict[str, ToolServer] = Field(default_factory=dict[str, ToolServer])
+    keys: Annotated[KeySettings, _OWN] = Field(default_factory=dict[str, tuple[str, ...]])
+    """Keys that replace those of commands, by the id of the command."""
+    mcp: Annotated[dict[str, ToolServer], _LATER] = Field(default_factory=dict[str, ToolServer])
     """Tool servers by name. Those of a project start only once they were accepted."""
-    lsp: dict[str, LanguageServer] = Field(default_factory=dict[str, LanguageServer])
+    lsp: Annotated[dict[str, LanguageServer], _LATER] = Field(default_factory=dict[str, LanguageServer])
     """Language servers by name. Those of a project start only once they were accepted."""
-    providers: Annotated[dict[str, Endpoint], PlainValidator(_endpoints)] = Field(default_factory=dict[str, Endpoint])
-    """Endpoints by name, for models named `PROVIDER/MODEL`. Never taken from a project."""
+    providers: Annotated[dict[str, Endpoint], PlainValidator(_endpoints), _OWN, _LATER] = Field(
+        default_factory=dict[str, Endpoint]
+    )
+    """Endpoints by name, for models named `PROVIDER/MODEL`."""
     models: ModelSettings = ModelSettings()
     plugins: PluginSettings = PluginSettings()
     web: WebSettings = WebSettings()
@@ -616,16 +584,33 @@ def content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def key_names(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
-    """Return all dotted keys, in the order of their definition."""
-    names: list[str] = []
+def fields_of(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tuple[str, type[BaseModel], str]]:
+    """Yield dotted key, section and attribute of each setting, in the order of their definition."""
     for name, info in model.model_fields.items():
         section = info.annotation
         if isinstance(section, type) and issubclass(section, BaseModel):
-            names += key_names(section, f"{prefix}{name}.")
+            yield from fields_of(section, f"{prefix}{name}.")
         else:
-            names.append(f"{prefix}{info.alias or name}")
-    return names
+            yield f"{prefix}{info.alias or name}", model, name
+
+
+def key_names() -> list[str]:
+    """Return all dotted keys, in the order of their definition."""
+    return [key for key, _, _ in fields_of()]
+
+
+def never_from_project() -> list[str]:
+    """Return the keys of settings that a project must not set."""
+    return _marked(_OWN)
+
+
+def only_at_start() -> list[str]:
+    """Return the keys of settings whose changes take effect at the next start."""
+    return _marked(_LATER)
+
+
+def _marked(mark: str) -> list[str]:
+    return [key for key, model, name in fields_of() if mark in model.model_fields[name].metadata]
 
 
 def value_of(settings: Settings, key: str) -> object:
@@ -661,7 +646,7 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
         return None
     layer = _layer_of("project", path, content)
     _check(layer)
-    taken = [key for key in NEVER_FROM_PROJECT if _take(layer.values, key)]
+    taken = [key for key in never_from_project() if _take(layer.values, key)]
     ignored.extend(f"{layer.origin_of(key)}: `{key}`: not applied, because a project cannot set it" for key in taken)
     model: object = layer.values.get("model")
     if isinstance(model, str) and "/" in model and _take(layer.values, "model"):

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.settings import NEVER_FROM_PROJECT, key_names
-from tui_agent.workbench.build_engine import ONLY_AT_START
+from tui_agent.settings import key_names, never_from_project, only_at_start
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
@@ -19,5 +18,5 @@ def test_every_setting_is_listed() -> None:
 
 
 def test_settings_that_need_a_restart_or_that_projects_may_not_set_are_marked() -> None:
-    assert {name for name, row in rows().items() if "from the next start" in row} == set(ONLY_AT_START)
-    assert {name for name, row in rows().items() if "Never from a project" in row} == set(NEVER_FROM_PROJECT)
+    assert {name for name, row in rows().items() if "from the next start" in row} == set(only_at_start())
+    assert {name for name, row in rows().items() if "Never from a project" in row} == set(never_from_project())

@@ -219,6 +219,7 @@ def bench_of(
 
     async def end_all() -> None: ...
 
+    defined = PromptDefinitions(agent, definitions)
     parts = {
         "agent": agent,
         "events": events or getattr(agent, "bus", None),
@@ -226,7 +227,8 @@ def bench_of(
         "jobs": SimpleNamespace(end_all=end_all),
         "options": SimpleNamespace(prompt=None),
         "rules": SimpleNamespace(narrowest=lambda tool, arguments: ""),
-        "prompts": SessionPrompts(agent, PromptDefinitions(agent, definitions), files or NoFiles()),
+        "definitions": defined,
+        "prompts": SessionPrompts(agent, defined, files or NoFiles()),
     }
     return cast(Workbench, SimpleNamespace(**parts))
 

@@ -1,5 +1,6 @@
 """Plain mode: a conversation in lines. Answers, steering and commands are typed; every event is one line."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -23,6 +24,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
+from tui_agent.protocol.facts.model_facts import SideAnswer
 from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
@@ -382,3 +384,39 @@ async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
     assert scripted.prompts == ["plain", "see @a.py:1-2"]
     assert lines[:2] == ["error: later", "Unknown command: /unknown"]
     assert lines[-2:] == ["/say [what]  Say it", "ran /say now"]
+
+
+async def test_a_side_question_is_answered_beside_the_other_lines() -> None:
+    lines, go_on = list[str](), asyncio.Event()
+
+    async def aside(question: str, take: Callable[[str], object]) -> SideAnswer:
+        assert question == "why twice?"
+        await go_on.wait()
+        return SideAnswer("It rounds **twice**.\nSee price.py.", "box/tiny", "end_turn", 0.02)
+
+    def say(*texts: str) -> None:
+        lines.extend(texts)
+
+    agent = plain_agent(answering())
+    agent.running = True
+    bench = bench_of(agent)
+    bench.aside = aside
+    typed = PlainCommands(bench, PromptQueue(), PlainReporter(lambda _: ("",)), say)
+
+    class Lines:
+        def __init__(self, *texts: bytes) -> None:
+            self._left = [*texts]
+
+        async def next(self) -> bytes | None:
+            if not self._left:
+                go_on.set()
+                return None
+            return self._left.pop(0)
+
+    await typed.serve(Lines(b"/btw why twice?", b"steer it"))  # pyright: ignore[reportArgumentType]
+    assert agent.said == [("steer", "steer it")]
+    assert lines == ["Beside the conversation (box/tiny, $0.02):", "It rounds **twice**.", "See price.py."]
+
+    go_on.clear()
+    assert await typed.serve(Lines(b"/btw why twice?", b"/quit"))  # pyright: ignore[reportArgumentType]
+    assert len(lines) == 3

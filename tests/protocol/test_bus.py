@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.protocol.bus import EventBus, merge_neighbours
+from tui_agent.protocol.bus import RING_SIZE, EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -73,6 +73,15 @@ async def test_a_late_subscriber_can_get_the_events_still_in_the_ring() -> None:
 
     with bus.subscribe(since=1) as late:
         assert events_of(late.drain()) == [notice("two")]
+
+
+async def test_few_past_events_stay_in_memory() -> None:
+    bus = EventBus()
+    for number in range(1_000):
+        bus.publish(notice(str(number)))
+
+    with bus.subscribe(since=0) as late:
+        assert events_of(late.drain()) == [notice(str(number)) for number in range(1_000 - RING_SIZE, 1_000)]
 
 
 async def test_a_lifecycle_event_separates_the_deltas_around_it() -> None:

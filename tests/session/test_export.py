@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.played_sessions import FULL_SESSION, SESSION, play
+from tests.support.table import table
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.diffs import Diff, FileDiff, hunks_between, split_lines
 from tui_agent.protocol.envelope import read_envelope
-from tui_agent.protocol.events import MessageEnded
+from tui_agent.protocol.events import FileChanged, MessageEnded, SessionRenamed
 from tui_agent.protocol.messages import (
     AssistantMessage,
     DocumentBlock,
@@ -57,11 +59,7 @@ MESSAGES: tuple[Message, ...] = (
 
 @pytest.fixture
 def session() -> StoredSession:
-    bus = EventBus()
-    with bus.subscribe(merge=False) as told:
-        for message in MESSAGES:
-            bus.publish(MessageEnded(message_id=message.id, message=message))
-        return StoredSession("talk", None, Path("/some/where"), tuple(told.drain()))
+    return session_of(*MESSAGES)
 
 
 def test_markdown_reads_like_the_conversation(session: StoredSession) -> None:
@@ -90,24 +88,99 @@ def test_content_cannot_close_its_fence(session: StoredSession) -> None:
     assert f"`````\n{HOSTILE}\n`````" in export_session(session, "md")
 
 
+class Tags(HTMLParser):
+    """The tags of a page, its links, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str | None] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name == "href"]
+        expected = {"meta": {"charset", "name", "http-equiv", "content"}, "html": {"lang"}, "a": {"href"}}
+        assert {name for name, _ in attrs} <= expected.get(tag, {"class"})
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+FRAME = {"html", "head", "meta", "title", "style", "body", "h1", "p", "code", "div"}
+CALL = {"details", "summary", "span", "b", "dl", "dt", "dd", "pre"}
+
+
 def test_html_holds_text_only(session: StoredSession) -> None:
     page = export_session(session, "html")
-    tags: set[str] = set()
-    texts: list[str] = []
-
-    class _Reader(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            tags.add(tag)
-            assert {name for name, _ in attrs} <= {"lang", "charset"}
-
-        def handle_data(self, data: str) -> None:
-            texts.append(data)
-
-    reader = _Reader()
-    reader.feed(page)
-    assert tags == {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "code", "pre"}
-    assert HOSTILE in texts
+    found = Tags(page)
+    assert set(found.tags) == FRAME | CALL
+    assert HOSTILE in found.texts
+    assert found.tags.count("details") == 2
+    assert "secret thoughts" not in page
+    assert "QUJD" not in page
+    assert "default-src 'none'" in page
     assert page.endswith("</html>\n")
+
+
+@table(
+    ("markdown", "shown"),
+    [
+        ("**bold** `x`", "<p><strong>bold</strong> <code>x</code></p>"),
+        ("- one\n- two", "<li>one</li>"),
+        ("a | b\n-|-\n1 | 2", "<td>1</td>"),
+        ("```py\nif a < b:\n```", '<pre><code class="language-py">if a &lt; b:'),
+        ("[site](https://a.example/x)", '<a href="https://a.example/x">site</a>'),
+        ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>"),
+        ("[x](data:text/html,y)", "<p>[x](data:text/html,y)</p>"),
+        ("[x](/etc/passwd)", "<p>[x](/etc/passwd)</p>"),
+        ("![pixel](https://a.example/x.png)", '<p>!<a href="https://a.example/x.png">pixel</a></p>'),
+        ('<img src=x onerror="alert(1)">', "&lt;img src=x"),
+        ("</div></body><script>x</script>", "&lt;/div&gt;&lt;/body&gt;&lt;script&gt;"),
+        ('```x" onclick=y\nz\n```', '<pre><code class="language-x&quot;">z'),
+        ("&#x202e;&#27;[31m &lt;b&gt;", "\\u202e\ufffd[31m &lt;b&gt;"),
+    ],
+)
+def test_answers_are_rendered_and_stay_inert(markdown: str, shown: str) -> None:
+    page = export_session(session_of(AssistantMessage(content=(TextBlock(text=markdown),))), "html")
+    assert shown in page
+    assert set(Tags(page).tags) - FRAME <= {
+        *("strong", "ul", "li", "table", "thead", "tbody"),
+        "tr",
+        "th",
+        "td",
+        "pre",
+        "a",
+    }
+
+
+def test_a_page_has_title_diffs_and_folded_calls() -> None:
+    before, after = split_lines("a\nb <i>\n"), split_lines("a\nc <i>\n")
+    diff = Diff.of([FileDiff("a/x.py", "b/x.py", hunks_between(before, after))])
+    calls = (
+        ToolCall(id="c1", name="edit", arguments={"path": "x.py"}),
+        ToolCall(id="c2", name="bash", arguments={"command": "make", "timeout": 5}),
+    )
+    bus = EventBus()
+    with bus.subscribe(merge=False) as told:
+        for message in (user_message("fix it"), AssistantMessage(content=calls)):
+            bus.publish(MessageEnded(message_id=message.id, message=message))
+        for call in calls:
+            bus.publish(FileChanged(path="x.py", change="modified", call_id=call.id, diff=diff, added=1, removed=1))
+            result = ToolResultMessage(call_id=call.id, tool_name=call.name, content=(TextBlock(text="done"),))
+            bus.publish(MessageEnded(message_id=result.id, message=result))
+        bus.publish(SessionRenamed(id="talk", title="Mend <x>"))
+        page = export_session(StoredSession("talk", None, Path("/some/where"), tuple(told.drain())), "html")
+
+    assert "<h1>Mend &lt;x&gt;</h1>" in page
+    assert page.count('<span class="removed">-b &lt;i&gt;</span><span class="added">+c &lt;i&gt;</span>') == 1
+    edit, bash = page.split("<details>")[1:]
+    assert '<pre class="diff">' in edit
+    assert "<dt>path</dt>" not in edit, "the summary says it"
+    assert '<code>x.py</code> <span class="good">+1</span> <span class="bad">&minus;1</span>' in bash
+    assert "diff" not in bash, "the conversation does not have what a command wrote"
+    assert "<dt>timeout</dt><dd><pre>5</pre></dd>" in bash
 
 
 def test_jsonl_holds_every_event() -> None:
@@ -121,6 +194,15 @@ def test_jsonl_holds_every_event() -> None:
     assert first.event == envelopes[0].event
 
 
+def session_of(*messages: Message, cwd: Path = Path("/some/where")) -> StoredSession:
+    """Return a session with these messages."""
+    bus = EventBus()
+    with bus.subscribe(merge=False) as published:
+        for message in messages:
+            bus.publish(MessageEnded(message_id=message.id, message=message))
+        return StoredSession("talk", None, cwd, tuple(published.drain()))
+
+
 def session_full_of(text: str, cwd: Path = Path("/some/where")) -> StoredSession:
     """Return a session with a text in every part that an export shows."""
     messages: tuple[Message, ...] = (
@@ -128,11 +210,7 @@ def session_full_of(text: str, cwd: Path = Path("/some/where")) -> StoredSession
         AssistantMessage(content=(TextBlock(text=text), ToolCall(id="c1", name=text, arguments={"a": text}))),
         ToolResultMessage(call_id="c1", tool_name=text, content=(TextBlock(text=text),)),
     )
-    bus = EventBus()
-    with bus.subscribe(merge=False) as published:
-        for message in messages:
-            bus.publish(MessageEnded(message_id=message.id, message=message))
-        return StoredSession("talk", None, cwd, tuple(published.drain()))
+    return session_of(*messages, cwd=cwd)
 
 
 def test_no_format_contains_terminal_control_characters() -> None:

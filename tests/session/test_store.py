@@ -234,6 +234,28 @@ def test_the_latest_of_a_directory_is_the_one_with_the_latest_message(store: Ses
     assert (latest.session.id, latest.open_elsewhere) == ("newer", ())
 
 
+def test_only_journals_written_after_the_latest_message_are_read_for_it(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 10):
+        path = keep(store, f"s{number}", _at(play((PlayedRun("hello"),)), number * 1_000))
+        os.utime(path, ns=(0, number * 1_000_000_000))
+    # Written last, but with an older message.
+    os.utime(store.journal_path("s3"), ns=(0, 20_000_000_000))
+    read: list[str] = []
+
+    def reading(path: Path) -> SessionSummary | None:
+        read.append(path.stem)
+        return summarise(path)
+
+    monkeypatch.setattr("tui_agent.session.store.summarise", reading)
+
+    latest = store.latest(Path("/somewhere"))
+
+    assert latest.session is not None
+    assert (latest.session.id, read) == ("s9", ["s3", "s9"])
+
+
 HOUSEKEEPING: list[AgentEvent] = [
     SessionLoaded(id="older", cwd="/somewhere"),
     SessionRenamed(id="older", title="new title"),

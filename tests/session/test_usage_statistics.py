@@ -41,7 +41,7 @@ def test_tokens_and_cost_are_summed_by_day_model_and_folder(tmp_path: Path) -> N
     )
     second = journal(tmp_path, "second", event("session.created", cwd="/b"), used(7, 1, None, "local"))
 
-    found = read_statistics([first, second, tmp_path / "gone.jsonl"])
+    found = read_statistics(tmp_path, [first, second, tmp_path / "gone.jsonl"])
     shown = found.to_json()
 
     assert shown["total"] == {
@@ -62,7 +62,7 @@ def test_tokens_and_cost_are_summed_by_day_model_and_folder(tmp_path: Path) -> N
         ("local", 7),
     ]
     assert [(one["folder"], one["cost_usd"]) for one in shown["folders"]] == [("/a", 1.25), ("/b", None)]
-    assert read_statistics([first], NEXT).total.input_tokens == 50
+    assert read_statistics(tmp_path, [first], NEXT).total.input_tokens == 50
 
 
 def test_what_a_copy_has_from_its_original_is_counted_once(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_a_copy_has_from_its_original_is_counted_once(tmp_path: Path) -> No
     original = journal(tmp_path, "original", *begun)
     copy = journal(tmp_path, "copy", *begun, event("session.forked", id="copy"), used(5, 1, 1.5))
 
-    total = read_statistics([original, copy]).total
+    total = read_statistics(tmp_path, [original, copy]).total
 
     assert (total.input_tokens, total.cost, len(total.sessions)) == (105, 1.5, 2)
 
@@ -79,7 +79,7 @@ def test_the_tables_have_a_row_for_each_sum(tmp_path: Path) -> None:
     long = "/" + "x" * 60
     path = journal(tmp_path, "one", event("session.created", cwd=long), used(1200, 40, 0.5, "big", cached=800))
 
-    lines = read_statistics([path]).lines(80)
+    lines = read_statistics(tmp_path, [path]).lines(80)
 
     assert max(map(len, lines)) == 80
     assert [line.split() for line in lines if line] == [
@@ -92,4 +92,21 @@ def test_the_tables_have_a_row_for_each_sum(tmp_path: Path) -> None:
         ["Folder"],
         ["…" + "x" * 33, "1", "2k", "40", "%", "40", "$0.50"],
     ]
-    assert read_statistics([]).lines(80) == ["No saved session has used any tokens."]
+    assert read_statistics(tmp_path, []).lines(80) == ["No saved session has used any tokens."]
+
+
+def test_of_a_known_journal_only_what_was_added_is_read(tmp_path: Path) -> None:
+    path = journal(
+        tmp_path, "one", event("session.created", cwd="/a"), event("run.started", model="big"), used(9, 1, 1.0)
+    )
+    read_statistics(tmp_path, [path])
+    with path.open("r+b") as file:
+        # Nothing changes the lines of a journal: if they were read again, they would not count any more.
+        file.write(b"x" * (path.stat().st_size - 1))
+    with path.open("a") as file:
+        file.write(used(5, 1, 1.5, day=NEXT) + "\n")
+
+    found = read_statistics(tmp_path, [path])
+
+    assert (found.total.input_tokens, found.total.cost, set(found.models)) == (14, 1.5, {"big"})
+    assert {day: figures.cost for day, figures in found.days.items()} == {"2026-03-01": 1.0, "2026-03-02": 0.5}

@@ -43,7 +43,7 @@ class Empty:
     def knows(self, text: str, /) -> bool:
         return False
 
-    needs_own_run = knows
+    needs_own_run = asks_what_to_review = knows
 
     def expanded(self, text: str, /) -> str:
         return text

@@ -107,7 +107,7 @@ def bridge_to(agent: Any, bus: EventBus | None = None, past: Sequence[Envelope] 
 
 def notes(app: TuiAgentApp) -> list[str]:
     """Return the short messages on the screen: above the composer, and over a page."""
-    return [*app.chat.entry.notices.texts, *(note.message for note in app._notifications)]
+    return [*(text for text, _ in app.chat.entry.notices._messages), *(note.message for note in app._notifications)]
 
 
 def still_app(

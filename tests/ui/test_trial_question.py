@@ -27,7 +27,6 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.proposed_rows import VERSIONS, file_rows
 from tui_agent.ui.transcript.call_outcome import state_of
 
@@ -152,7 +151,7 @@ async def test_a_key_shows_the_whole_diff_of_a_file_whose_diff_is_cut(tmp_path: 
 
         page = asked.app.screen
         assert isinstance(page, WholeDiffsPage)
-        text = "\n".join(row.plain for row in diff_rows(page.diff.files, 80, named=True))
+        text = "\n".join(row.plain for row in page.paged._build(80))
         assert text.count("+ last change") == 3_000
         assert "gone.txt\n… It is too large" in text
         await asked.pilot.press("end", "escape")

@@ -19,13 +19,14 @@ from tests.ui.told_stories import CallFacts, Facts, Step, ToldStory, facts_of, t
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.panel.tool_panel import counts
+from tui_agent.ui.transcript.call_part import CallPart
 
 pytestmark = pytest.mark.slow
 
 SIZE = (150, 100)
 """Cells of a window in which everything has room, with the right column beside the conversation."""
 SPINNER = "◐◓◑◒"
-SIGNS = f"{SPINNER}◌▲✔✖⏱⊘⤼■?"
+SIGNS = f"{SPINNER}◌▲✔✖⏱⊘⤼■?»"
 COUNTED = {
     "running": ("running",),
     "queued": ("queued",),
@@ -66,6 +67,10 @@ class Screen:
         """The counts of a narrow window."""
         return counts(self._app.chat.state.ledger).plain
 
+    def unfolded(self) -> list[str]:
+        """Return the rows with the calls of the conversation unfolded."""
+        return self._runner.run(self._unfold())
+
     def found(self, query: str) -> str:
         """Return what the search line says about a query."""
         return self._runner.run(self._find(query))
@@ -95,6 +100,19 @@ class Screen:
         strips = self._app.chat._compositor.render_strips()
         return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
 
+    async def _unfold(self) -> list[str]:
+        transcript = self._app.chat.body.conversation.transcript
+        parts = [part for part in transcript.from_part(None) if isinstance(part, CallPart)]
+        for part in parts:
+            part.toggle()
+            transcript.refresh(part)
+        rows = await self._rows()
+        for part in parts:
+            part.toggle()
+            transcript.refresh(part)
+        await self._rows()
+        return [row.partition("│")[0].rstrip() for row in rows]
+
     async def _find(self, query: str) -> str:
         body = self._app.chat.body
         body.open_search()
@@ -123,6 +141,7 @@ def test_the_screen_says_what_the_events_say(screen: Screen, steps: list[Step]) 
     check_conversation(left, facts, story.now)
     check_column(right, facts)
     check_counts(screen.counts, facts)
+    check_lines(screen.unfolded(), facts)
     for query in ("Step 1", "prompt 2", "no such words"):
         number = sum(row.count(query) for row in left[:-3])
         assert re.search(rf"\b{number}\b" if number else "not found", screen.found(query)), query
@@ -147,6 +166,8 @@ def check_status(line: str, facts: Facts, now: float) -> None:
     assert number_after("step", line) == (0 if facts.asking else facts.step or 0), line
     shown = re.search(r"(\S+)/200k tok", line)
     assert (shown[1] if shown else "") == (tokens(facts.tokens) if facts.tokens else ""), line
+    paid = re.search(r"<?\$[\d.]+", line)
+    assert (paid[0] if paid else "") == (money(facts.cost) if facts.cost and not facts.asking else ""), line
     clock = re.search(r"run (\S+(?: s)?)", line)
     if facts.run_began is None:
         assert clock is None, line
@@ -162,14 +183,15 @@ def check_conversation(rows: list[str], facts: Facts, now: float) -> None:
     """Compare each call of the agent: its sign, its clock while it is the only place that shows one, and the plan."""
     text = "\n".join(rows)
     for call in facts.calls:
-        found = [row for row in rows if re.match(rf"^ [{SIGNS}] .* #{call.number}$", row)]
+        found = [row for row in rows if re.match(rf"^ [{SIGNS}] .*\bit-{call.call_id}\b", row)]
         assert len(found) == (0 if call.depth else 1), (call, text)
         if found:
             check_sign(found[0].lstrip()[0], call, facts)
             # The column says it.
             assert not any(word in found[0] for word in ("needs you", "queued")), found[0]
-            if call.lasted >= 1:
-                assert f" {call.lasted:.1f} s  #" in found[0] or call.lasted >= 59, found[0]
+            if call.lasted >= 1 and call.state != "background" and (call.tool, call.state) != ("read", "ok"):
+                number = "" if call.state == "ok" else f"  #{call.number}"
+                assert found[0].endswith(f" {call.lasted:.1f} s{number}") or call.lasted >= 59, found[0]
             if call.state == "running" and (clock := re.search(r"(\d+ s|\d+:\d\d)  #", found[0])):
                 assert clock[1] == seconds(now - call.since)
     done = [tuple(map(int, one)) for one in re.findall(r"(\d+) of (\d+) done", text)]
@@ -190,6 +212,15 @@ def check_column(rows: list[str], facts: Facts) -> None:
     assert all(facts.files[found[1]] == (int(found[2]), int(found[3])) for found in files)
     assert len(files) + number_before("more files?", "\n".join(rows)) == len(facts.files)
     assert facts.timeline or not any(row.lstrip().startswith("model ") for row in rows)
+
+
+def check_lines(rows: list[str], facts: Facts) -> None:
+    """Compare the lines of output that are shown, and the number of those that are not, with what the call printed."""
+    for call in facts.calls:
+        places = [place for place, row in enumerate(rows) if re.match(rf"^ +{call.call_id} line \d+$", row)]
+        if places and rows[places[0]].endswith(" line 0"):
+            left = number_before("more lines?", "\n".join(rows[places[0] : places[-1]]))
+            assert len(places) + left == call.lines, (call, rows)
 
 
 def check_counts(line: str, facts: Facts) -> None:
@@ -231,3 +262,8 @@ def tokens(number: int) -> str:
         return str(number)
     thousands = number / 1_000
     return f"{thousands:.1f}".removesuffix(".0") + "k" if thousands < 99.95 else f"{round(thousands)}k"
+
+
+def money(dollars: float) -> str:
+    """Return a cost in cents."""
+    return "<$0.01" if dollars < 0.01 else f"${dollars:.2f}"

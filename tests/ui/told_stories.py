@@ -35,7 +35,9 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
     ToolStatus,
+    UsageUpdated,
 )
+from tui_agent.protocol.messages import TextBlock, Usage
 
 Step = tuple[str, int, float]
 """Name of a method of `ToldStory`, a number to choose with, and the seconds before it."""
@@ -52,6 +54,7 @@ SIGNS = {
     "skipped_user": "⤼",
     "cancelled": "■",
     "interrupted": "?",
+    "background": "»",
 }
 """Signs of the states of a call, as the contract of the screen lists them; a running call has any of the spinner."""
 
@@ -117,13 +120,14 @@ class ToldStory(Story):
         """Queue a call of the agent."""
         if self.running:
             tool = ("bash", "read", "edit")[number % 3]
-            self.open[self.queued(tool, f"{tool} it")] = (tool, False)
+            self.open[self.queued(tool, self._words)] = (tool, False)
 
     def delegate(self, number: int) -> None:
         """Start a sub-agent."""
         if self.running and len(self.agents) < 2:
-            call_id = self.queued("agent", f"Task {number}")
-            self.started(call_id, "agent", f"Task {number}")
+            words = self._words
+            call_id = self.queued("agent", words)
+            self.started(call_id, "agent", words)
             self.tell(SubagentStarted(child_run_id=call_id, call_id=call_id, agent=f"agent-{number}", task="Task"))
             self.open[call_id] = ("agent", True)
             self.agents.append(call_id)
@@ -133,7 +137,7 @@ class ToldStory(Story):
         if self.agents:
             parent = self.agents[number % len(self.agents)]
             self._within(parent)
-            call_id = self.queued("bash", "check it")
+            call_id = self.queued("bash", self._words)
             self.open[call_id], self.above[call_id] = ("bash", False), parent
             self.origin = self.root
 
@@ -142,7 +146,7 @@ class ToldStory(Story):
         if call_id := self._choose(number, lambda one: not self.open[one][1] and one not in self.asked.values()):
             tool, _ = self.open[call_id]
             self._within(self.above.get(call_id))
-            self.started(call_id, tool, f"{tool} it")
+            self.started(call_id, tool, f"it-{call_id}")
             self.open[call_id] = (tool, True)
             self.origin = self.root
 
@@ -150,7 +154,7 @@ class ToldStory(Story):
         """Ask about a queued call."""
         if call_id := self._choose(number, lambda one: not self.open[one][1] and one not in self.asked.values()):
             self._within(self.above.get(call_id))
-            self.asked[self.asks(call_id, self.open[call_id][0], "it", "no rule")] = call_id
+            self.asked[self.asks(call_id, self.open[call_id][0], f"it-{call_id}", "no rule")] = call_id
             self.origin = self.root
 
     def allow(self, number: int) -> None:
@@ -172,6 +176,17 @@ class ToldStory(Story):
         if call_id := self._choose(number, lambda one: self.open[one][1] and one not in self.above.values()):
             self._end(call_id, ENDS[number % len(ENDS)])
 
+    def print_lines(self, number: int) -> None:
+        """End a command that printed lines."""
+        if call_id := self._choose(number, lambda one: self.open[one] == ("bash", True)):
+            lines = "\n".join(f"{call_id} line {place}" for place in range(1 + 8 * number**2))
+            self._end(call_id, ENDS[number % 2], text=lines)
+
+    def spend(self, number: int) -> None:
+        """Count tokens and cost."""
+        tokens = Usage(input_tokens=10, output_tokens=5)
+        self.tell(UsageUpdated(delta=tokens, total=tokens, cost=number * 0.007 if number else None))
+
     def plan(self, number: int) -> None:
         """Plan."""
         states = ["done"] * (number % 4) + ["in_progress"] + ["pending"] * (number % 3)
@@ -179,10 +194,16 @@ class ToldStory(Story):
         if self.running:
             self.tell(TodoUpdated(items=items))
 
-    def leave(self, _: int) -> None:
-        """Leave a command running in the background."""
+    def leave(self, number: int) -> None:
+        """Leave a command running in the background: that of a call which runs, if there is one."""
         self.jobs += 1
-        self.tell(BackgroundStarted(task_id=f"bash_{self.jobs}", kind="shell", command="npm run dev"))
+        task = f"bash_{self.jobs}"
+        call_id = self._choose(number, lambda one: self.open[one] == ("bash", True))
+        self._within(self.above.get(call_id))
+        self.tell(BackgroundStarted(task_id=task, kind="shell", command="npm run dev"))
+        if call_id:
+            self._end(call_id, "ok", details={"task_id": task})
+        self.origin = self.root
 
     def end_job(self, number: int) -> None:
         """End a background command."""
@@ -225,7 +246,12 @@ class ToldStory(Story):
         self.running, self._state, self.jobs = False, StatusState(), 0
         self.tell(SessionLoaded(id="s1"))
 
-    def _end(self, call_id: str, status: ToolStatus) -> None:
+    @property
+    def _words(self) -> str:
+        """The words of the next call, which no other has."""
+        return f"it-c{self._calls + 1}"
+
+    def _end(self, call_id: str, status: ToolStatus, **fields: object) -> None:
         tool, _ = self.open.pop(call_id)
         for request, asking in list(self.asked.items()):
             if asking == call_id:
@@ -235,7 +261,7 @@ class ToldStory(Story):
         self._within(self.above.pop(call_id, None))
         if call_id in self.agents:
             self.agents.remove(call_id)
-        self.ended(call_id, tool, status, latency_ms=10.0 + 130.0 * len(self.envelopes))
+        self.ended(call_id, tool, status, **{"latency_ms": 10.0 + 130.0 * len(self.envelopes), **fields})
         self.origin = self.root
 
     def _choose(self, number: int, fits: Callable[[str], bool]) -> str:
@@ -248,27 +274,17 @@ class ToldStory(Story):
 
 
 STEPS = (
-    *("prompt", "model_step", "call_tool", "call_tool", "call_tool", "start", "start", "start", "ask", "ask", "allow"),
-    *(
-        "finish",
-        "finish",
-        "delegate",
-        "call_within",
-        "call_within",
-        "change_file",
-        "change_file",
-        "plan",
-        "leave",
-        "end_job",
-    ),
-    *("end_job", "retry", "compact", "end_run", "end_run", "fork", "crash"),
+    *("model_step", "call_tool", "call_tool", "call_tool", "start", "start", "start", "start", "ask", "ask", "allow"),
+    *("finish", "finish", "finish", "print_lines", "print_lines", "delegate", "call_within", "call_within"),
+    *("change_file", "change_file", "plan", "leave", "end_job", "spend", "retry", "compact"),
+    *("end_run", "fork", "crash"),
 )
 
 
 def told_stories() -> st.SearchStrategy[list[Step]]:
-    """Return lists of steps of a story."""
+    """Return lists of steps of a story. A step that needs a run begins one, so that few do nothing."""
     step = st.tuples(st.sampled_from(STEPS), st.integers(0, 11), st.sampled_from((0.0, 0.4, 1.3, 7.0, 65.0)))
-    return st.lists(step, min_size=4, max_size=30)
+    return st.lists(step, min_size=8, max_size=40)
 
 
 def tell(steps: Sequence[Step]) -> ToldStory:
@@ -277,6 +293,8 @@ def tell(steps: Sequence[Step]) -> ToldStory:
     story.prompt(0)
     for name, number, seconds in steps:
         story.wait(seconds)
+        if name not in ("leave", "end_job", "end_run", "fork", "crash", "spend"):
+            story.prompt(0)
         getattr(story, name)(number)
     return story
 
@@ -300,6 +318,8 @@ class CallFacts:
     parent: str | None = None
     lasted: float = 0.0
     """Seconds of execution, as its end reports them."""
+    lines: int = 0
+    """Number of lines that it printed."""
 
 
 @dataclass
@@ -313,6 +333,7 @@ class Facts:
     """Start of the run in progress; None if there is none."""
     step: int | None
     tokens: int
+    cost: float
     jobs: int
     plan: tuple[int, int]
     files: dict[str, tuple[int, int]]
@@ -348,7 +369,7 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
         if isinstance(event, ToolQueued):
             own = [(one, at) for one, at in events[place:] if getattr(one, "call_id", None) == event.call_id]
             later = [one for one, _ in events[place:]]
-            state, since, lasted = "queued", 0.0, 0.0
+            state, since, lasted, lines = "queued", 0.0, 0.0, 0
             for one, at in own:
                 if isinstance(one, ToolStarted):
                     state, since = "running", at.mono
@@ -358,12 +379,15 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
                     state = "queued"
                 elif isinstance(one, ToolEnded):
                     state, lasted = one.status, one.latency_ms / 1_000
+                    lines = len(text_of(one).splitlines())
+                    if task := (one.details or {}).get("task_id"):
+                        state = background_state(str(task), later)
             if state in ("queued", "asking", "running") and any(isinstance(one, SessionLoaded) for one in later):
                 state = "interrupted"
             number = 1 + sum(isinstance(one, ToolQueued) for one, _ in events[:place])
             origin = envelope.origin
             facts = (number, event.name, origin.depth, state, since, place > run_at, origin.parent_call_id, lasted)
-            calls.append(CallFacts(event.call_id, *facts))
+            calls.append(CallFacts(event.call_id, *facts, lines))
     sizes = [
         event.tokens if isinstance(event, ContextUsage) else event.tokens_after
         for event, _ in root
@@ -386,6 +410,7 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
         run_began=events[run_at][1].mono if busy else None,
         step=len(in_run) or None,
         tokens=sizes[-1] if sizes else 0,
+        cost=next((event.cost or 0.0 for event, _ in reversed(events) if isinstance(event, UsageUpdated)), 0.0),
         jobs=len(begun - over),
         plan=(sum(item.status == "done" for item in plans[-1]), len(plans[-1])) if plans else (0, 0),
         files={
@@ -395,3 +420,18 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
         retry_at=events[retries[-1][0]][1].mono + retries[-1][1].wait_s if is_retrying else None,
         timeline=any(place > last_fork for place in starts),
     )
+
+
+def text_of(end: ToolEnded) -> str:
+    """Return the text of a result."""
+    return "".join(block.text for block in end.content if isinstance(block, TextBlock))
+
+
+def background_state(task: str, later: Sequence[AgentEvent]) -> str:
+    """Return the state of a call that became a background command: that of the command."""
+    for event in later:
+        if isinstance(event, BackgroundEnded) and event.task_id == task:
+            return "ok"
+        if isinstance(event, SessionLoaded):
+            return "interrupted"
+    return "background"

@@ -12,7 +12,7 @@ from tests.support.fussy_server import FussyServer
 from tests.support.table import table
 from tests.tools.web.conftest import Site, site
 from tui_agent.agent import RetryPolicy
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
 from tui_agent.providers.demo.demo_server import TextOut, block_frames, error_body, frame
 from tui_agent.tools.fetch_tool import FetchTool
@@ -150,6 +150,38 @@ async def test_a_notice_says_once_which_field_is_left_out(tmp_path: Path) -> Non
     assert [event.text for event in events if isinstance(event, Noticed) and event.code == "field_dropped"] == [
         "The endpoint of box/big refuses `cache_control`. Requests do without for the rest of this session."
     ]
+
+
+async def test_a_side_question_leaves_nothing_but_its_cost(tmp_path: Path) -> None:
+    def answer(body: Any) -> str:
+        return "It rounds **twice**." if body["model"] == "tiny" else "I changed price.py."
+
+    small, box = {"small": "box/tiny"}, {"models": [BIG, {**TINY, "output_price": 1.0}]}
+    async with FussyServer(answer=answer) as server, engine_with(server, tmp_path, box=box, models=small) as engine:
+        await engine.loop.run("Mend the price")
+        before, pieces = engine.loop.dump(), list[str]()
+        with engine.bus.subscribe() as heard:
+            answered = await engine.side.aside("Why did it fail?", pieces.append)
+            events = [envelope.event for envelope in heard.drain()]
+        after = engine.loop.dump()
+        await engine.loop.run("Go on")
+
+    assert (answered.text, "".join(pieces)) == ("It rounds **twice**.", "It rounds **twice**.")
+    assert "tools" not in server.bodies[1]
+    sent = str(server.bodies[1]["messages"])
+    assert "User: Mend the price\\nAgent: I changed price.py." in sent
+    assert "Why did it fail?" in sent
+    assert after.history == before.history
+    assert [event.model for event in events if isinstance(event, UsageUpdated)] == ["box/tiny"]
+    assert len(events) == 1
+    assert after.cost == pytest.approx((before.cost or 0) + (answered.cost or 0))  # pyright: ignore[reportUnknownMemberType]
+    assert "twice" not in str(server.bodies[2]["messages"])
+
+
+async def test_a_side_question_that_fails_says_why(tmp_path: Path) -> None:
+    async with FussyServer() as server, engine_with(server, tmp_path, models={"small": "nowhere/x"}) as engine:
+        with pytest.raises(ToolError, match="no provider 'nowhere'"):
+            await engine.side.aside("Why?", print)
 
 
 # --- the web ----------------------------------------------------------------------------------------------------------

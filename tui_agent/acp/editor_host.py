@@ -151,7 +151,7 @@ class EditorBench:
     @property
     def commands(self) -> Sequence[PromptCommand]:
         """The `/` commands: skills, command files and prompts of servers."""
-        return (*self.bench.prompts.commands, *self.bench.servers.commands, *self.added.commands)
+        return (*self.bench.definitions.commands, *self.bench.servers.commands, *self.added.commands)
 
     async def expand(self, text: str) -> str:
         """Return an input with the prompt and the resources of servers that it names.

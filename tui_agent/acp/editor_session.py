@@ -257,10 +257,10 @@ class EditorSession:
         turn.prompt = prompt = await self._reader.read(blocks)
         if turn.answer.done():
             return
-        prompts = self.opened.bench.prompts
-        if self._loop.running and self._queue.empty() and not prompts.needs_own_run(prompt.text):
+        defined = self.opened.bench.definitions
+        if self._loop.running and self._queue.empty() and not defined.needs_own_run(prompt.text):
             # The protocol leaves a second prompt open; an error, or an answer after the first, would end steering.
-            turn.steering_id = self._loop.steer(prompt.message(prompts.expanded(prompt.text))).id
+            turn.steering_id = self._loop.steer(prompt.message(defined.expanded(prompt.text))).id
         else:
             self._queue.put_nowait(turn)
 

@@ -15,6 +15,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import AgentCreated, AgentDestroyed, SessionRewound, Warned
+from tui_agent.protocol.facts.model_facts import SideAnswer
 from tui_agent.protocol.messages import (
     JsonObject,
     Message,
@@ -46,7 +47,7 @@ from .loop_config import AgentLoopConfig, expect_provider
 from .run import AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
 from .running_sub_agents import SubAgents
-from .side_answers import SideAnswer, answer_beside, ask_user
+from .side_answers import answer_beside, ask_user
 from .snapshot import AgentLoopSnapshot
 from .steering_queue import SteeringQueue
 

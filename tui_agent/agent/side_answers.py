@@ -1,9 +1,9 @@
 """Requests beside the conversation: a question that belongs to no call, and an answer of the model for someone else."""
 
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 
 from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.facts.model_facts import SideAnswer
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.provider import ModelProvider, ModelRequest, StreamEvent
@@ -11,15 +11,6 @@ from tui_agent.protocol.provider import ModelProvider, ModelRequest, StreamEvent
 from .agent_state import AgentState
 from .current_run import CurrentRun
 from .response_accumulator import StepState, accumulate
-
-
-@dataclass(frozen=True, slots=True)
-class SideAnswer:
-    """The model's answer to a request beside the conversation."""
-
-    text: str
-    model: str
-    stop_reason: str
 
 
 async def ask_user(agent: AgentState, request: ApprovalRequest) -> ApprovalDecision:
@@ -43,6 +34,7 @@ async def answer_beside(
         raise ProviderError(overrun, kind="invalid_request")
     provider = provider or agent.provider
     state = StepState()
+    cost: float | None = None
     stream = provider.stream(request)
     try:
         async for event in stream:
@@ -57,4 +49,4 @@ async def answer_beside(
             run.count(state.usage, cost)
     if state.stop_reason is None:
         raise ProviderError("the answer was cut off", kind="stream_cut")
-    return SideAnswer(state.text, state.model or provider.model.name, state.stop_reason)
+    return SideAnswer(state.text, state.model or provider.model.name, state.stop_reason, cost)

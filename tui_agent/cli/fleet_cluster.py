@@ -126,11 +126,6 @@ def _host_at(name: str, directory: Path) -> UnitHost:
 def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
     """Return what this machine offers its units. Blocks.
 
-    Args:
-        name: name of the worker.
-        work: private directory of this fleet on this machine; it exists.
-        mirrors: private directory of the mirrors; it exists.
-
     Raises:
         ConfigurationError: the user's settings have mistakes.
     """

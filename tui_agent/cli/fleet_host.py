@@ -96,12 +96,7 @@ def create_fleet(out: Path, options: FleetOptions, tasks: tuple[UnitTask, ...]) 
 
 
 def remove_unstarted(out: Path, *, keeps_directory: bool) -> None:
-    """Remove a fleet that was just made and could not run; not if a unit has started, or if a driver works on it.
-
-    Args:
-        out: its directory.
-        keeps_directory: True to remove only what is in it.
-    """
+    """Remove a fleet that was just made and could not run; not if a unit has started, or if a driver works on it."""
     try:
         directory = FleetDirectory.open(out)
     except ConfigurationError:
@@ -135,10 +130,7 @@ def check_idle(out: Path) -> None:
 def drive_fleet(out: Path, options: FleetOptions, *, denies_questions: bool) -> int:
     """Drive a fleet to its end and return the exit code: 0 if every unit is done, 1 if not, 130 if interrupted.
 
-    Args:
-        out: its directory.
-        options: options of this driver.
-        denies_questions: True to deny requests for approval while no viewer is there.
+    `denies_questions` denies requests for approval while no viewer is there.
 
     Raises:
         ConfigurationError: the directory is wrong or in use, or no unit can run.

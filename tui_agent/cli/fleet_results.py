@@ -4,7 +4,6 @@ The best attempt at each task comes first.
 """
 
 import asyncio
-import html
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import ENDED_STATES, FleetCounts, FleetStatus, UnitRow, count_rows
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.visible_text import escaped
+from tui_agent.session.html_page import html_page, html_text
 
 from .process.controlling_terminal import say, say_json
 
@@ -78,7 +78,7 @@ MOST_BARS = 60
 _BAR_WIDTH = 420
 _NAME_WIDTH = 220
 _ROW_HEIGHT = 22
-_STYLE = "body{font-family:sans-serif} table{border-collapse:collapse} th,td{text-align:left;padding:2px 10px}"
+_STATE_STYLES = {"done": "good", "failed": "bad"}
 _COLOURS = {"done": "#2e8b57", "failed": "#c0392b", "unfinished": "#9aa0a6"}
 
 
@@ -126,7 +126,7 @@ def report_chart(status: FleetStatus) -> str:
     size = {"width": str(_NAME_WIDTH + _BAR_WIDTH + 200), "height": str(height)}
     fonts = {"font-family": "sans-serif", "font-size": "12"}
     svg = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, **fonts})
-    ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "white"})
+    ElementTree.SubElement(svg, "rect", {"class": "paper", "width": "100%", "height": "100%", "fill": "white"})
     _text(svg, 10, 16, f"{_line(status.name)}: {totals_text(status.rows)}")
     for number, (repo, counts) in enumerate(repositories):
         _draw_bar(svg, repo, counts, (number + 1) * _ROW_HEIGHT + 8, most)
@@ -136,20 +136,17 @@ def report_chart(status: FleetStatus) -> str:
 
 def report_page(status: FleetStatus) -> str:
     """Return a page in HTML that needs no other file: totals, the chart, one row a unit."""
-    name = html.escape(_line(status.name))
-    results = rank_attempts(status.rows)
     head = "".join(f"<th>{cell}</th>" for cell in HEAD)
-    body = [
-        "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row, result))
-        for result in results
-        for row in result.attempts
-    ]
-    rows = "\n".join(f"<tr>{row}</tr>" for row in (head, *body))
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{name}</title>\n<style>{_STYLE}</style></head>"
-        f"<body>\n<h1>{name}</h1>\n{report_chart(status)}\n<table>\n{rows}\n</table>\n</body></html>"
-    )
+    rows = [_table_row(row, result) for result in rank_attempts(status.rows) for row in result.attempts]
+    body = ("<table>", f"<tr>{head}</tr>", *rows, "</table>")
+    return html_page(_line(status.name), (f'<div class="wide">{report_chart(status)}</div>', *body))
+
+
+def _table_row(row: UnitRow, result: TaskResult) -> str:
+    cells = _cells(row, result)
+    styles = {1: _STATE_STYLES.get(row.state, "muted"), 2: {True: "good", False: "bad", None: "muted"}[row.verified]}
+    shown = (f'<td class="{styles.get(place, "")}">{html_text(cell)}</td>' for place, cell in enumerate(cells))
+    return f"<tr>{''.join(shown)}</tr>"
 
 
 def totals_text(rows: Iterable[UnitRow]) -> str:
@@ -235,13 +232,9 @@ def show_results(out: Path, form: ReportFormat) -> int:
 
 
 def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> int:
-    """Make a branch of a unit's patch in a local repository.
+    """Make a branch of a unit's patch, or of that of a task's best attempt, in a local repository.
 
-    Args:
-        out: the fleet's directory.
-        name: id of the unit, or of a task for its best attempt.
-        repo: the repository; None for the unit's own, if that is local.
-        branch: name of the branch; None for `fleet/FLEET/ID`.
+    The branch is `fleet/FLEET/ID` unless it is named; the repository is the unit's own, if that is local.
 
     Raises:
         ConfigurationError: there is no such unit, it has no patch, or the repository does not take it.
@@ -253,7 +246,9 @@ def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> i
     target = repo or Path(row.unit.repo)
     if not target.is_dir():
         raise ConfigurationError(f"{row.unit.repo} is not a directory here; name a clone of it with --repo")
-    name = branch or f"fleet/{_branch_part(out.name)}/{row.id}"
+    # Without what git refuses in a branch.
+    part = re.sub(r"[^A-Za-z0-9_-]+", "-", out.name).strip("-") or "fleet"
+    name = branch or f"fleet/{part}/{row.id}"
     asyncio.run(apply_as_branch(target, _base(out, row.id), patch.read_bytes(), name, _message(row)))
     verified = " Its verification failed." if row.verified is False else ""
     say(f"Made the branch {name} in {target} from unit {row.id}.{verified}")
@@ -285,8 +280,3 @@ def _message(row: UnitRow) -> str:
     subject = subject if len(subject) <= 72 else f"{subject[:71]}…"
     body = f"{prompt}\n\n" if prompt != subject else ""
     return f"{subject}\n\n{body}Fleet-Unit: {row.id}"
-
-
-def _branch_part(name: str) -> str:
-    """Return a name with everything replaced that git refuses in a branch."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "fleet"

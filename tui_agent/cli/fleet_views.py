@@ -35,13 +35,7 @@ async def report_progress(driver: FleetDriver, say: Say) -> None:
 
 
 def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:
-    """Return the progress in one line.
-
-    Args:
-        counts: sums over the rows.
-        ended: units that ended since the start of this driver.
-        seconds: since then.
-    """
+    """Return the progress in one line; `ended` units have ended in the `seconds` since this driver's start."""
     states = counts.states
     parts = [f"{counts.ended}/{counts.units} ended"]
     parts += [f"{states['done']} done", f"{counts.working} running", f"{states['queued']} queued"]

@@ -206,14 +206,7 @@ async def _run(
 def _build_app(
     options: LaunchOptions, locations: Locations, settings: Settings, glimpse: HistoryTail | None
 ) -> tuple[TuiAgentApp, AppSessions]:
-    """Return the app, and its sessions.
-
-    Args:
-        options: the command line.
-        locations: the user's directories.
-        settings: the effective settings.
-        glimpse: end of the resumed session for the first screen; None for a new session.
-    """
+    """Return the app, and its sessions."""
     prompts = PromptStore(locations.sessions_dir if options.keep_session else None, options.cwd)
     bridge = AgentBridge(mode=settings.permissions.mode, prompts=prompts)
     sessions = AppSessions(SessionLaunch(options, locations, settings), bridge)
@@ -340,13 +333,6 @@ async def _serve(
 ) -> None:
     """Open a session, connect the bridge to it, and keep it until the screen is gone; then end its run and save it.
 
-    Args:
-        workbench: opens sessions.
-        app: the screen.
-        sessions: has the options and the bridge of the session.
-        screen_gone: returns once the screen is gone, or shows another session.
-        follows: True if another session was on the screen before.
-
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
         SessionError: the session cannot be opened.
@@ -385,11 +371,7 @@ async def _freeze_loaded(bridge: AgentBridge) -> None:
 
 
 def run_replay(name: str, options: LaunchOptions) -> int:
-    """Replay a session and return the exit code; needs no key and no network.
-
-    Args:
-        name: the session's id, or the file of its journal.
-        options: the command line.
+    """Replay a session, named by its id or file, and return the exit code; needs no key and no network.
 
     Raises:
         ConfigurationError: standard streams are not a terminal, or the file is not a journal.

@@ -156,14 +156,9 @@ class _Imports:
     """The files that one instruction file imports, in order of their first mention."""
 
     def __init__(self, path: Path, read: Callable[[Path], str], target_outside: Callable[[Path], Path | None]) -> None:
-        """
-        Args:
-            path: the instruction file.
-            read: returns the text of a file.
-            target_outside: returns the target of a path that may not be imported; None for others.
-        """
         self._read = read
         self._target_outside = target_outside
+        """Returns the target of a path that may not be imported; None for others."""
         self._seen = {os.path.realpath(path)}
         self.paths: list[Path] = []
         """The files."""

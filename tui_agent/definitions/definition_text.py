@@ -256,12 +256,7 @@ class PromptTemplate:
         return tuple(_with_quoted(command, counted) for command in self.commands)
 
     def prompt(self, arguments: Arguments, outputs: Sequence[str] = ()) -> str:
-        """Return the prompt; arguments that the template does not name follow at its end.
-
-        Args:
-            arguments: the arguments as typed.
-            outputs: the texts that replace the commands.
-        """
+        """Return the prompt; arguments that the template does not name follow at its end."""
         counted = self._counted(arguments)
         texts = [counted.placeholders.sub(lambda match: counted.value(match[1]), text) for text in self.parts[::2]]
         for place, output in zip(count(1, 2), outputs, strict=False):

@@ -132,12 +132,7 @@ class Definitions:
 
     @classmethod
     def of(cls, found: Iterable[Found], reserved: Iterable[str] = ()) -> "Definitions":
-        """Choose the definitions in force.
-
-        Args:
-            found: all definitions; the first one of a kind and name is used.
-            reserved: names of built-in `/` commands, which no file replaces.
-        """
+        """Choose the definitions in force: the first of a kind and name, but no command with a reserved name."""
         chosen: dict[tuple[Kind, str], Definition] = {}
         problems: list[Problem] = []
         built_in = frozenset(reserved)

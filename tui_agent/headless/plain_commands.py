@@ -3,11 +3,13 @@
 A line answers only a question that was written a moment ago, so that a line typed before it never does.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.amounts import money_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
@@ -32,6 +34,7 @@ HELP = (
     "/cancel       cancel the run",
     "/stop         end the run after this step",
     "/mode NAME    set the permission mode: ask, accept_edits, plan, allow, deny",
+    "/btw QUESTION ask something beside the conversation; the agent does not see it",
     "/add-dir PATH let a folder count as part of the workspace for this session",
     "/help         show this list",
     "/quit         quit; the session is saved",
@@ -99,7 +102,7 @@ class PlainCommands:
             say: writes lines for the user.
             clock: monotonic seconds.
         """
-        self._commands = [command.usage for command in bench.prompts.commands]
+        self._commands = [command.usage for command in bench.definitions.commands]
         self._bench = bench
         self._agent = bench.agent
         self._prompts = prompts
@@ -107,18 +110,22 @@ class PlainCommands:
         self._say = say
         self._clock = clock
         self._asked_to_quit = float("-inf")
+        self._open_asides: set[asyncio.Task[None]] = set()
 
     async def serve(self, lines: LineReader) -> bool:
         """Execute every line; return True if the user quit, and False at the end of the input."""
-        while (line := await lines.next()) is not None:
-            text = line.decode("utf-8", "replace").strip()
-            if text == "/quit":
-                return True
-            try:
-                if text:
-                    await self._handle(text)
-            except TuiAgentError as error:
-                self._say(f"error: {error}")
+        async with asyncio.TaskGroup() as self._side_tasks:
+            while (line := await lines.next()) is not None:
+                text = line.decode("utf-8", "replace").strip()
+                if text == "/quit":
+                    for aside in tuple(self._open_asides):
+                        aside.cancel()
+                    return True
+                try:
+                    if text:
+                        await self._handle(text)
+                except TuiAgentError as error:
+                    self._say(f"error: {error}")
         return False
 
     def absorbs_interrupt(self) -> bool:
@@ -237,10 +244,23 @@ class PlainCommands:
                 self._agent.set_mode(PermissionMode(mode), "user")
             case "add-dir", path if path:
                 await self._bench.folders.add(path)
+            case "btw", question if question:
+                aside = self._side_tasks.create_task(self._ask_aside(question))
+                self._open_asides.add(aside)
+                aside.add_done_callback(self._open_asides.discard)
             case _ if any(text.split()[0] == one.split()[0] for one in self._commands):
                 await self._send(text)
             case _:
                 self._say(f"Unknown command: {text}", *HELP, *self._commands)
+
+    async def _ask_aside(self, question: str) -> None:
+        try:
+            answer = await self._bench.aside(question, lambda _: None)
+        except TuiAgentError as error:
+            self._say(f"error: no answer to the side question: {error}")
+        else:
+            cost = money_text(answer.cost) or "cost unknown"
+            self._say(f"Beside the conversation ({answer.model}, {cost}):", *answer.text.splitlines())
 
     async def _send(self, text: str) -> None:
         if self._agent.running:

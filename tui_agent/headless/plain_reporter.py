@@ -38,7 +38,7 @@ from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.status_words import REFUSED_BY, background_end_text, retry_text, status_words
+from tui_agent.protocol.status_words import REFUSED_BY, background_end_text, retry_text, status_words, via_words
 from tui_agent.protocol.visible_text import escaped
 
 from .exit_codes import ExitCode
@@ -180,7 +180,7 @@ class PlainReporter:
         if event.by != "user":
             answer = REFUSED_BY[event.by] if event.decision == "deny" else f"{answer} by a rule"
         if event.via:
-            answer = f"{answer} by notify {event.via}"
+            answer = f"{answer} {via_words('', event.via).partition(' ')[2]}"
         self._answered_by[event.call_id] = event.by
         return [f"{answer}{call}{f': {event.note}' if event.note else ''}", *self.prompt()]
 

@@ -41,14 +41,7 @@ class ForeignRule:
 def read_permissions(
     values: JsonObject, path: str, project_dir: Path, line_of: Callable[[object], int | None]
 ) -> tuple[list[ForeignRule], list[str]]:
-    """Return the rules of a settings file that deny or ask, and a message about each part that is not used.
-
-    Args:
-        values: the file.
-        path: its path, as shown to the user.
-        project_dir: the directory that paths with a `/` at their start begin in.
-        line_of: returns the line of a text of the file.
-    """
+    """Return the rules of a settings file that deny or ask, and a message about each part that is not used."""
 
     def at(value: object) -> str:
         line = line_of(value)

@@ -39,14 +39,7 @@ _COMMAND = re.compile(r'"command"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path) -> HookFile:
-    """Return the hooks of a settings file, and its permission rules that deny or ask.
-
-    Args:
-        content: the file.
-        path: its path, as shown to the user.
-        origin: its owner.
-        project_dir: the project that its commands find as `$CLAUDE_PROJECT_DIR`.
-    """
+    """Return the hooks of a settings file, and its permission rules that deny or ask."""
     try:
         text = content.decode("utf-8-sig")
         values: object = json.loads(text)

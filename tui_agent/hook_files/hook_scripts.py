@@ -43,11 +43,8 @@ def read_scripts(hooks: Iterable[FileHook], known: Mapping[str, Script] | None =
     """Return the scripts of a project's hooks by path. Blocks; never raises.
 
     These are the scripts in `.claude/hooks`, and those that the commands name; files without a script's suffix or
-    permission, such as logs, do not count, nor do files outside the repository.
-
-    Args:
-        hooks: the hooks.
-        known: scripts from before, which are not read again if their status is the same.
+    permission, such as logs, do not count, nor do files outside the repository. `known` scripts of the same
+    status are not read again.
     """
     found: dict[str, Script] = {}
     for path in _paths(hooks):

@@ -82,13 +82,7 @@ class ChangesJudge:
         return bool(lookup.why_protected(facts) or lookup.why_lasting(facts))
 
     def refusal(self, rule: str, changes: ProposedChanges, decide: Callable[[Sequence[Rule]], ChangesDecision]) -> str:
-        """Return why a typed rule may not be stored with an answer to these changes; empty if it may.
-
-        Args:
-            rule: the rules, one on each line.
-            changes: the changes that wait for the answer.
-            decide: returns the decision with some rules granted.
-        """
+        """Return why a typed rule may not be stored with an answer to these changes; empty if it may."""
         lines = [line.strip() for line in rule.split("\n") if line.strip()]
         if not lines or len(lines) > MAX_RULES:
             return f"Type one to {MAX_RULES} rules, or press escape."
@@ -102,11 +96,10 @@ class ChangesJudge:
         before, after = decide(()), decide(typed)
         if set(before.asked) == set(after.asked):
             return "This would keep none of these changes."
-        left = [one for one in after.asked if self._can_have_rule(one, changes)]
+        judged = self._judge_all(changes, PermissionMode.ASK)
+        ruled = {one.path for one in judged if one.can_have_rule}
+        left = [one for one in after.asked if one in ruled]
         return f"This would not keep {left[0]}." if left else ""
-
-    def _can_have_rule(self, path: str, changes: ProposedChanges) -> bool:
-        return any(one.path == path and one.can_have_rule for one in self._judge_all(changes, PermissionMode.ASK))
 
     def _judge_all(self, changes: ProposedChanges, mode: PermissionMode) -> list[_Judged]:
         bound = set(changes.repository_files)

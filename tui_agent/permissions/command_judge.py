@@ -59,11 +59,6 @@ class CommandJudge:
     """Decides commands for one workspace."""
 
     def __init__(self, paths: PathJudge, *, is_trusted: bool = True) -> None:
-        """
-        Args:
-            paths: judges the paths of a command.
-            is_trusted: True if git may run in the workspace's repository without a question.
-        """
         self._paths = paths
         self._rules = paths.rules
         self._is_trusted = is_trusted

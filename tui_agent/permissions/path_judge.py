@@ -177,14 +177,7 @@ class PathJudge:
         return _by_mode(facts, mode, "look", "reading")
 
     def writing(self, tool: str, facts: PathFacts, mode: PermissionMode, trace: list[str]) -> Finding:
-        """Decide a change of a path by a tool, which never changes a protected one, in any mode (S1-12).
-
-        Args:
-            tool: the tool that changes it.
-            facts: the path.
-            mode: the mode in force.
-            trace: gets a line for every rule and check.
-        """
+        """Decide a change of a path by a tool, which never changes a protected one, in any mode (S1-12)."""
         if protected := self.path_lookup.why_protected(facts):
             trace.append(f"floor: {facts.resolved} is protected: {protected}")
             return Finding("deny", "floor", f"{facts.given} is protected and never changed: {protected}")

@@ -98,7 +98,8 @@ class PermissionPolicy:
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         lists = (_rules("PermissionPolicy.rules", rules), *_layers("PermissionPolicy.layers", layers))
         self._roots = WorkspaceRoots(workspace, folders)
-        self._rules = RuleSet(filter(None, lists), self._roots, resolution, _secret_rules(secret_files))
+        secrets = tuple(Rule.parse("ask", f"read({pattern})", "default") for pattern in secret_files)
+        self._rules = RuleSet(filter(None, lists), self._roots, resolution, secrets)
         self._paths = PathJudge(PathLookup(self._roots, private_paths, readable_paths), self._rules)
         self._changes = ChangesJudge(self._paths)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted)
@@ -221,11 +222,7 @@ class PermissionPolicy:
         return self._changes.is_protected(path)
 
     def why_never_kept(self, path: str) -> str:
-        """Return the rule that denies a change of a path, in words; empty if none does.
-
-        Args:
-            path: as in `ProposedFile.path`.
-        """
+        """Return the rule that denies a change of a path, in words; empty if none does."""
         return self._changes.why_never_kept(path)
 
     def _check_path(
@@ -435,10 +432,6 @@ def _rules(name: str, rules: object) -> tuple[Rule, ...]:
 def _layers(name: str, layers: object) -> tuple[tuple[Rule, ...], ...]:
     found = expect_items(name, layers, None, "a list of lists of rules")
     return tuple(_rules(f"{name}[{place}]", cast(object, layer)) for place, layer in enumerate(found))
-
-
-def _secret_rules(patterns: Sequence[str]) -> tuple[Rule, ...]:
-    return tuple(Rule.parse("ask", f"read({pattern})", "default") for pattern in patterns)
 
 
 def _expect_path(name: str, path: object) -> None:

@@ -15,12 +15,8 @@ _LOG = logging.getLogger(__name__)
 async def run_service(service: str, work: Awaitable[T], failed: Callable[[str], object] | None = None) -> T | None:
     """Run a service or an optional step and return its result; on an error report it and return None.
 
-    Errors other than `TuiAgentError` are bugs and are logged with their traceback.
-
-    Args:
-        service: its name in the log.
-        work: the service; a cancellation of it passes through.
-        failed: called with the reason, one line without a full stop.
+    Errors other than `TuiAgentError` are bugs and are logged with their traceback. `failed` gets the reason, one line
+    without a full stop. A cancellation passes through.
     """
     try:
         return await work

@@ -25,8 +25,8 @@ from .value_checks import expect_kind, expect_whole, shown_value, wrong_kind
 E = TypeVar("E")
 H = TypeVar("H", bound=Callable[[Any], object])
 
-RING_SIZE = 5_000
-"""Number of past events kept for late subscribers."""
+RING_SIZE = 500
+"""Number of past events kept for late subscribers: those of an opening session, and some more."""
 
 _MergeKey = tuple[Any, ...]
 

@@ -67,10 +67,6 @@ class Listener(Generic[T]):
     """One registration of a callback. Compared by identity: registering a callback twice makes two of them."""
 
     def __init__(self, callback: Callable[[T], object]) -> None:
-        """
-        Args:
-            callback: the listener; it may raise.
-        """
         self._callback = callback
         self._has_failed = False
 

@@ -243,12 +243,7 @@ def common_lines(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
 
 
 def hunks_between(before: Sequence[str], after: Sequence[str]) -> tuple[DiffHunk, ...]:
-    """Return the hunks between two texts, in bounded time.
-
-    Args:
-        before: lines of the old text, as `split_lines` returns them.
-        after: lines of the new text.
-    """
+    """Return the hunks between two texts, given as `split_lines` returns them, in bounded time."""
     start, end = common_lines(before, after)
     if start == len(before) == len(after):
         return ()

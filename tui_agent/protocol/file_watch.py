@@ -74,10 +74,7 @@ async def watch_files(
 ) -> None:
     """Call `changed` once at the start and after each change, one call at a time, until cancelled.
 
-    Args:
-        files: the files to watch.
-        changed: awaited after a change; an error in it ends the watch.
-        slower: called with the reason, in one line, when the system's reports can no longer be used.
+    `slower` gets the reason, in one line, when the system's reports can no longer be used.
 
     Raises:
         Exception: anything that `changed` raises.

@@ -211,7 +211,9 @@ def _field(parameter: inspect.Parameter, hint: Any, words: str | None, *, rename
     """Return a pydantic field; a description in the annotation overrides the docstring's."""
     if parameter.default is None and hint is not Any:
         hint = Optional[hint]  # noqa: UP045 — the type is known at run time only
-    own = [extra for extra in get_args(hint)[1:] if isinstance(extra, FieldInfo)] if _is_annotated(hint) else []
+    own = (
+        [extra for extra in get_args(hint)[1:] if isinstance(extra, FieldInfo)] if get_origin(hint) is Annotated else []
+    )
     if isinstance(parameter.default, FieldInfo):
         own.append(parameter.default)
     extras: dict[str, Any] = {}
@@ -223,10 +225,6 @@ def _field(parameter: inspect.Parameter, hint: Any, words: str | None, *, rename
         return (Annotated[hint, Field(**extras)] if extras else hint), parameter.default
     default = ... if parameter.default is inspect.Parameter.empty else parameter.default
     return hint, Field(default, **extras)
-
-
-def _is_annotated(hint: Any) -> bool:
-    return get_origin(hint) is Annotated
 
 
 def _unfit(tool_name: str, fields: Mapping[str, Any], names: Mapping[str, str], error: Exception) -> ConfigurationError:
@@ -260,11 +258,7 @@ def _drop_titles(node: Any, *, are_names: bool = False) -> None:
 
 
 def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Return a docstring without its parameter descriptions, and the descriptions by parameter name.
-
-    Args:
-        docstring: a docstring as `inspect.getdoc` returns it, without common indentation.
-    """
+    """Return a docstring without its parameter descriptions, and the descriptions by parameter name."""
     found: dict[str, str] = {}
     kept: list[str] = []
     lines = docstring.expandtabs().splitlines()

@@ -37,10 +37,6 @@ class PermissionMode(StrEnum):
 def as_permission_mode(name: str, mode: object) -> PermissionMode:
     """Convert a `PermissionMode` or its text to a `PermissionMode`.
 
-    Args:
-        name: the field, for the error.
-        mode: a `PermissionMode`, or `"ask"`, `"allow"`, `"deny"`, `"plan"` or `"accept_edits"`.
-
     Raises:
         ConfigurationError: no mode has this name; the text names the nearest.
     """

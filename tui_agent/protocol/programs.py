@@ -19,12 +19,7 @@ def find_program(name: str, workspace: Path) -> Path | None:
 
 
 def outside_search_path(path: str, workspace: Path) -> str:
-    """Return a search path such as PATH without entries that are relative or lead into `workspace`.
-
-    Args:
-        path: entries, separated by `os.pathsep`.
-        workspace: absolute path, links followed.
-    """
+    """Return a search path such as PATH without entries that are relative or lead into `workspace`."""
     entries = (Path(entry) for entry in path.split(os.pathsep))
     return os.pathsep.join(str(entry) for entry in entries if entry.is_absolute() and not _is_in(entry, workspace))
 

@@ -25,7 +25,7 @@ RESERVED_COMMANDS = frozenset(
         *("quit", "mouse", "search", "copy", "thinking", "help", "rewind", "stop", "mode", "theme", "cost", "compact"),
         *("context", "report", "permissions", "timeline", "files", "tools", "skills", "hooks", "replay", "jobs", "mcp"),
         *("diff", "export", "doctor", "model", "effort", "init", "rename", "resume", "clear", "fork", "demo"),
-        *("settings", "findings", "add-dir", "stats"),
+        *("settings", "findings", "add-dir", "stats", "btw", "tasks"),
     )
 )
 """No skill or command file replaces one of these, whatever front end is used."""

@@ -123,11 +123,6 @@ class RunError(TuiAgentError):
     """A run that ended early; raised by `AgentRunReport.raise_for_reason`."""
 
     def __init__(self, report: AgentRunReport, text: str = "") -> None:
-        """
-        Args:
-            report: the report of the run.
-            text: the message. Default: a sentence made of the report.
-        """
         super().__init__(text or _message(report))
         self.report = report
         """Report of the run up to its end."""

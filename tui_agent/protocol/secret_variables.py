@@ -69,7 +69,7 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     known = frozenset(secrets)
     forms = {form for secret in known if len(secret) >= SHORTEST_MASKED for form in _forms(secret)}
     for form in sorted(forms, key=len, reverse=True):
-        text = _pattern(form).sub(_hide_after, text)
+        text = _pattern(form).sub(lambda found: f"{found['before']}{HIDDEN}", text)
 
     def hide_value(found: re.Match[str]) -> str:
         value = found["value"]
@@ -89,7 +89,3 @@ def _pattern(form: str) -> re.Pattern[str]:
     ends = _ENDS if form[-1].isalnum() else ""
     # Without case: a host name, for example, is shown in lower case.
     return re.compile(f"{begins}{re.escape(form)}{ends}", re.IGNORECASE | re.ASCII)
-
-
-def _hide_after(found: re.Match[str]) -> str:
-    return f"{found['before']}{HIDDEN}"

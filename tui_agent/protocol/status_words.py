@@ -35,19 +35,20 @@ REFUSED_BY = {
 """Words for `denied_user` if the user did not answer, by what answered."""
 
 
+ANOTHER_PROGRAM = "another tui-agent"
+"""`via` of an answer that the user gave in the list of tasks of another program."""
+
+
 def via_words(decision: str, via: str) -> str:
     """Return who answered a question from elsewhere, and what; empty for an answer here."""
     words = {"approve": "allowed", "deny": "denied"}.get(decision, "skipped")
+    if via == ANOTHER_PROGRAM:
+        return f"{words} in {via}"
     return f"{words} by notify {via}" if via else ""
 
 
 def status_words(status: ToolStatus, answered_by: str = "user") -> str:
-    """Return the words for a call that ended.
-
-    Args:
-        status: its status.
-        answered_by: `by` of the answer to the last question about it.
-    """
+    """Return the words for a call that ended; `answered_by` is `by` of the answer to the last question about it."""
     return REFUSED_BY.get(answered_by, STATUS_WORDS[status]) if status == "denied_user" else STATUS_WORDS[status]
 
 

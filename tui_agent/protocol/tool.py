@@ -189,25 +189,12 @@ class StartedProcess(FrozenModel):
     """Mark of every process that the program starts."""
 
 
-def _deny_all(name: str, arguments: JsonObject) -> Verdict:
-    """Deny any call; used in contexts without an engine."""
-    return "deny"
-
-
 TIME_LIMIT_DATA = "time_limit"
 """Kind of the `tool.data` by which the engine reports a new time limit of a running call: `{"timeout_s": seconds}`."""
 
 EFFECTS_DATA = "effects"
 """Kind of the `tool.data` with what was found out about a call's effects after its end: it replaces the details of the
 same names in the result, and `mark`, if there is one, precedes the details' `outcome`."""
-
-
-def _allow_any(path: str) -> bool:
-    return False
-
-
-def _no_seconds() -> float:
-    return 0.0
 
 
 def _no_resources() -> "ToolResources[Any]":
@@ -249,9 +236,9 @@ class ToolContext(Generic[DepsT]):
     none."""
     answer: AssistantMessage | None = None
     """Assistant message of the call; None if the call started before the message was complete (S3-15)."""
-    can_use: Callable[[str, JsonObject], Verdict] = _deny_all
+    can_use: Callable[[str, JsonObject], Verdict] = lambda name, arguments: "deny"
     """Returns the policy's verdict on another call, by tool name and arguments, without running it (S3-15)."""
-    is_denied: Callable[[str], bool] = _allow_any
+    is_denied: Callable[[str], bool] = lambda path: False
     """True if a rule denies reading a path below the directory that this call searches, relative to it."""
     mark: str = ""
     """Mark for every process that this call starts, recorded before the call started; if empty, the tool makes one."""
@@ -273,7 +260,7 @@ class ToolContext(Generic[DepsT]):
     decides, asks the user if it has to, and adds to the result what became of them."""
     answers: Mapping[str, FieldValue] | None = None
     """The user's answer to the tool's `question`, by field; None if there was no question or no one could answer."""
-    extra_seconds: Callable[[], float] = _no_seconds
+    extra_seconds: Callable[[], float] = lambda: 0.0
     """Returns the seconds that the user has added to the call's time limit so far. The engine keeps the limit; only a
     tool with a timer of its own needs this."""
 

@@ -273,7 +273,7 @@ class ApprovalResolved(FrozenModel):
     answers: JsonObject | None = None
     """Values with which the user answered a form of a tool server, without those of secret fields."""
     via: str = ""
-    """Name of the `[[notify]]` that the answer came through; empty for an answer here."""
+    """Name of the `[[notify]]` that the answer came through, or `another tui-agent`; empty for an answer here."""
 
 
 class ChangesProposed(FrozenModel):

@@ -53,9 +53,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 def on_loop(function: Callable[..., T], otherwise: T) -> Callable[..., T]:
     """Return a function for other threads that runs `function` on the current loop and waits for its result.
 
-    Args:
-        function: called on the loop.
-        otherwise: the result if `function` raises or the loop is closed.
+    The result is `otherwise` if `function` raises or the loop is closed.
     """
     loop = asyncio.get_running_loop()
 

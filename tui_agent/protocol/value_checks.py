@@ -71,14 +71,7 @@ def is_duration(value: object) -> TypeGuard[float]:
 def expect_number(
     name: str, value: object, *, least: float = 0.0, more_than: bool = False, optional: bool = False
 ) -> None:
-    """Raise unless a value is a finite number of at least `least`.
-
-    Args:
-        name: the field, such as `Budget.tokens`.
-        value: the value to check.
-        least: the smallest number allowed.
-        more_than: True to reject `least` itself.
-        optional: True to allow None.
+    """Raise unless a value is a finite number of at least `least`, or of more than that; None passes if it is optional.
 
     Raises:
         ConfigurationError: the value is not such a number; True and False are not numbers here.
@@ -95,13 +88,7 @@ def expect_number(
 
 
 def expect_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Raise unless a value is an instance of `kind`.
-
-    Args:
-        name: the field, such as `AgentLoopConfig.bus`.
-        value: the value to check.
-        kind: the types allowed.
-        wanted: the types in words, such as `an EventBus or None`.
+    """Raise unless a value is an instance of `kind`, which the error calls `wanted`.
 
     Raises:
         ConfigurationError: the value has another type, or is the class itself.

@@ -28,6 +28,7 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
+from .connection_settings import ConnectionSettings
 from .error_details import refusal_subject
 from .model_table import default_max_tokens, model_info
 from .provider_failures import BROKE_OFF, ErrorFactory
@@ -131,29 +132,30 @@ class AnthropicProvider:
             api_key, auth_token: at most one. Without both, the SDK looks for credentials in the environment and its
                 profiles; with a `base_url`, requests may also go without.
             base_url: address without `/v1`; None: `ANTHROPIC_BASE_URL`, or the API's own.
-            max_tokens: longest answer in tokens, unless a request sets its own limit.
-            thinking: reasoning mode of a request without a budget.
+            max_tokens, thinking: longest answer in tokens, and reasoning mode, of requests that set neither.
             cache: use the prompt cache, `"1h"` for an hour; turn it off for servers that do not know `cache_control`.
-            headers: headers for each request, such as another `anthropic-version`.
-            betas, extra_body: values of the header `anthropic-beta`, and more fields of each request.
+            headers, betas, extra_body: headers, values of the header `anthropic-beta`, and more fields of each request.
             key_source: has the key, instead of `api_key` and `auth_token`.
-            connect_timeout: seconds to connect.
-            silence_timeout: seconds without a byte until an answer is abandoned; twice as many with pings alone.
+            connect_timeout, silence_timeout: seconds to connect, and without a byte; with pings alone, twice as many.
             endpoint: facts about a named endpoint, which gets no credential and no header of the environment.
 
         Raises:
             ConfigurationError: no model, two credentials, a password in the address, or an argument of the wrong kind.
         """
-        _check_times(connect_timeout, silence_timeout)
-        _check_settings(model, base_url, max_tokens, thinking, cache)
+        _check_settings(model, base_url, max_tokens, thinking, cache, connect_timeout, silence_timeout)
         _check_credentials(api_key=api_key, auth_token=auth_token)
         traits = endpoint or EndpointTraits(model_info(model))
         self.model: ModelInfo = _priced(traits.info, cache)
-        self._api_key, self._auth_token = _sendable(api_key), _sendable(auth_token)
-        self._base_url, self._headers = _plain_address(base_url), _sendable_headers(headers)
-        self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        self._isolated, self._counts_tokens = endpoint is not None, traits.counts_tokens
-        self._profile = traits.profile
+        self._profile, self._counts_tokens = traits.profile, traits.counts_tokens
+        self._settings = ConnectionSettings(
+            api_key=_sendable(api_key),
+            auth_token=_sendable(auth_token),
+            base_url=_plain_address(base_url),
+            headers=_sendable_headers(headers),
+            connect_timeout=connect_timeout,
+            silence_timeout=silence_timeout,
+            isolated=endpoint is not None,
+        )
         limit, extra = max_tokens or default_max_tokens(self.model), _extra_fields(extra_body)
         self._builder = self.builder_type(
             RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop, tuple(betas), extra)
@@ -188,7 +190,7 @@ class AnthropicProvider:
         try:
             async with answer, aclosing(answer.chunks()) as chunks:
                 fold = self.decoder(client.errors, answer, is_taken)
-                heard, limit = time.monotonic(), self._silence_timeout * _PINGS
+                heard, limit = time.monotonic(), self._settings.silence_timeout * _PINGS
                 async for chunk in chunks:
                     before = fold.events
                     for fact in fold.facts(chunk):
@@ -338,15 +340,7 @@ class AnthropicProvider:
 
     def _connect(self, make: "type[EndpointClient]") -> "EndpointClient":
         key, token = self._credential()
-        client = make(
-            api_key=key,
-            auth_token=token,
-            base_url=self._base_url,
-            headers=self._headers,
-            connect_timeout=self._connect_timeout,
-            silence_timeout=self._silence_timeout,
-            isolated=self._isolated,
-        )
+        client = make(replace(self._settings, api_key=key, auth_token=token))
         client.errors = replace(client.errors, profile=self._profile)
         return client
 
@@ -355,13 +349,14 @@ class AnthropicProvider:
 
         With a token, it does not look there: the credentials of profiles must not go to another address.
         """
-        if self._api_key or self._auth_token or self._isolated:
-            return self._api_key, self._auth_token
+        given = self._settings
+        if given.api_key or given.auth_token or given.isolated:
+            return given.api_key, given.auth_token
         if self._key_source is not None:
             # Each request has the key of the source.
             return None, _PLACEHOLDER_TOKEN
-        key, token = environment_credential(self._base_url)
-        is_own_server = self._base_url or os.environ.get("ANTHROPIC_BASE_URL")
+        key, token = environment_credential(given.base_url)
+        is_own_server = given.base_url or os.environ.get("ANTHROPIC_BASE_URL")
         return key, token or (_PLACEHOLDER_TOKEN if is_own_server and not key else None)
 
     async def _open(
@@ -421,7 +416,17 @@ class _LoopClient:
     building: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-def _check_settings(model: object, base_url: object, max_tokens: object, thinking: object, cache: object) -> None:
+def _check_settings(
+    model: object,
+    base_url: object,
+    max_tokens: object,
+    thinking: object,
+    cache: object,
+    connect_timeout: float,
+    silence_timeout: float,
+) -> None:
+    expect_seconds("AnthropicProvider.connect_timeout", connect_timeout, or_zero=True)
+    expect_seconds("AnthropicProvider.silence_timeout", silence_timeout, or_zero=True)
     expect_kind("AnthropicProvider.model", model, str, "the name of a model")
     if not str(model).strip():
         raise ConfigurationError("the model's name is empty")
@@ -455,11 +460,6 @@ def _check_credentials(**credentials: object) -> None:
             raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
     if credentials["api_key"] and credentials["auth_token"]:
         raise ConfigurationError("give an API key or an auth token, not both")
-
-
-def _check_times(connect_timeout: float, silence_timeout: float) -> None:
-    expect_seconds("AnthropicProvider.connect_timeout", connect_timeout, or_zero=True)
-    expect_seconds("AnthropicProvider.silence_timeout", silence_timeout, or_zero=True)
 
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:

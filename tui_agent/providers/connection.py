@@ -46,6 +46,11 @@ class Network:
     warnings: tuple[str, ...] = ()
     """Sentences about variables that could not be used in whole."""
 
+    @property
+    def proxy_url(self) -> str | None:
+        """Address of the proxy with its credentials; None without a proxy."""
+        return None if self.proxy is None else self.proxy.url
+
 
 def network_for(address: str) -> Network:
     """Return the proxy and the certificate authorities for an address. Blocks: a tenth of a second for reading them.

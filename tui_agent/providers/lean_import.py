@@ -5,8 +5,9 @@ Nothing is replaced: every part that is used later is imported then, and behaves
 
 import ast
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -29,11 +30,16 @@ def hidden_package(name: str) -> Generator[None]:
         del loaded[name]
 
 
-def load_names(package: str, names: Iterable[str]) -> bool:
+def load_names(package: str, names: Iterable[str], late: Collection[str] = ()) -> bool:
     """Load some names of a package, and only the modules that define them.
 
     The package's own `__init__` runs when something else of it is used. So does that of each package below it that only
     gathers names of its modules; all others run as always.
+
+    Args:
+        package: its full name.
+        names: names of the package.
+        late: full names of modules from which the others only take functions: they are loaded when one is called.
 
     Returns:
         False if the package is loaded already, or if this fails; then nothing of it is loaded, and a plain import
@@ -41,27 +47,41 @@ def load_names(package: str, names: Iterable[str]) -> bool:
     """
     if package in sys.modules:
         return False
-    finder = _LazyPackageFinder(package)
-    sys.meta_path.insert(0, finder)
     try:
-        module = import_module(package)
-        for name in names:
-            getattr(module, name)
+        with _lazily(package, late):
+            module = import_module(package)
+            for name in names:
+                getattr(module, name)
     except (ImportError, AttributeError, TypeError, NameError):
         # The errors of modules that import each other and rely on an order.
         for loaded in [name for name in sys.modules if _is_within(name, package)]:
             del sys.modules[loaded]
         return False
-    finally:
-        sys.meta_path.remove(finder)
+    for name in late:
+        # Later imports find the real modules.
+        if sys.modules.pop(name, None) is not None:
+            parent, _, child = name.rpartition(".")
+            delattr(sys.modules[parent], child)
     return True
 
 
-class _LazyPackageFinder(MetaPathFinder):
-    """Finds a package, and those below it that only gather names, as lazy ones."""
+@contextmanager
+def _lazily(package: str, late: Collection[str] = ()) -> Generator[None]:
+    """Load nothing of a package that waits until it is used."""
+    finder = _LazyFinder(package, late)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
-    def __init__(self, top: str) -> None:
+
+class _LazyFinder(MetaPathFinder):
+    """Finds a package, those below it that only gather names, and the late modules, as lazy ones."""
+
+    def __init__(self, top: str, late: Collection[str]) -> None:
         self._top = top
+        self._late = late
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -69,14 +89,35 @@ class _LazyPackageFinder(MetaPathFinder):
         if not _is_within(fullname, self._top):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
-        if spec is None or spec.submodule_search_locations is None or not isinstance(spec.loader, SourceFileLoader):
+        if spec is None or not isinstance(loader := spec.loader, SourceFileLoader):
             return None
-        init = ast.parse(spec.loader.get_data(spec.loader.path)).body
+        if fullname in self._late:
+            spec.loader = _LateModuleLoader(loader.name, loader.path)
+            return spec
+        if spec.submodule_search_locations is None:
+            return None
+        init = ast.parse(loader.get_data(loader.path)).body
         if fullname != self._top and not all(map(_only_gathers, init)):
             return None
-        spec.loader = _LazyPackageLoader(spec.loader.name, spec.loader.path)
+        spec.loader = _LazyPackageLoader(loader.name, loader.path)
         spec.loader_state = dict(_gathered_names(init))
         return spec
+
+
+class _LateModuleLoader(SourceFileLoader):
+    """Loads a module that has only functions: each imports the real module when it is called."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        for statement in ast.parse(self.get_data(self.path)).body:
+            if isinstance(statement, ast.FunctionDef):
+                setattr(module, statement.name, partial(_call_late, name, statement.name))
+
+
+def _call_late(module: str, function: str, *arguments: object, **options: object) -> object:
+    with _lazily(module.partition(".")[0]):
+        real = import_module(module)
+    return getattr(real, function)(*arguments, **options)
 
 
 class _LazyPackageLoader(SourceFileLoader):

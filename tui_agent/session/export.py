@@ -4,7 +4,6 @@ The text of a session becomes inert Markdown, without HTML, images and dangerous
 as it is as far as possible; code in Markdown is not changed at all.
 """
 
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -15,18 +14,16 @@ from typing import Literal, TypeAlias, assert_never
 from tui_agent.protocol.code_fence import code_fence
 from tui_agent.protocol.messages import (
     AssistantMessage,
-    DocumentBlock,
-    ImageBlock,
     Message,
     TextBlock,
     ThinkingBlock,
     ToolCall,
     ToolResultMessage,
-    UserBlock,
     UserMessage,
 )
 from tui_agent.protocol.visible_text import escaped, escaped_json, escapes_in
 
+from .html_export import block_words, speaker_of, to_html
 from .stored_session import StoredSession
 
 ExportFormat: TypeAlias = Literal["md", "html", "jsonl"]
@@ -71,24 +68,6 @@ def to_markdown(session: StoredSession) -> str:
     return "\n".join(lines)
 
 
-def to_html(session: StoredSession) -> str:
-    """Return the session as one HTML page without scripts, images or external resources."""
-    title = html.escape(f"Session {session.id}")
-    body = [f"<h1>{title}</h1>", f"<p>Directory: <code>{_escaped(str(session.cwd))}</code></p>"]
-    for part in _parts(session.messages):
-        if part.heading:
-            body.append(f"<h2>{html.escape(part.heading)}</h2>")
-        if part.label:
-            body.append(f"<h3>{_escaped(part.label)}</h3>")
-        body.append(f"<pre>{_escaped(part.text)}</pre>")
-    head = (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        "<style>:root { color-scheme: light dark; } body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; "
-        "font-family: system-ui, sans-serif; } pre { white-space: pre-wrap; overflow-wrap: anywhere; }</style>\n</head>"
-    )
-    return "\n".join([head, "<body>", *body, "</body>", "</html>", ""])
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A part of the conversation."""
@@ -106,24 +85,18 @@ def _parts(messages: Iterable[Message]) -> Iterator[_Part]:
     speaker = ""
     for message in messages:
         for part in _parts_of(message):
-            who = _speaker_of(message)
+            who = speaker_of(message)
             yield _Part(part.text, who if who != speaker else "", part.label, part.literal)
             speaker = who
-
-
-def _speaker_of(message: Message) -> str:
-    if isinstance(message, UserMessage):
-        return "Notice" if message.kind == "notice" else "You"
-    return "Assistant"
 
 
 def _parts_of(message: Message) -> Iterator[_Part]:
     match message:
         case UserMessage():
-            yield _Part(_words(message.content))
+            yield _Part(block_words(message.content))
         case ToolResultMessage():
             label = f"{message.tool_name} failed" if message.is_error else f"{message.tool_name} returned"
-            yield _Part(_words(message.content), label=label, literal=True)
+            yield _Part(block_words(message.content), label=label, literal=True)
         case AssistantMessage():
             for block in message.content:
                 match block:
@@ -136,30 +109,11 @@ def _parts_of(message: Message) -> Iterator[_Part]:
                         pass
 
 
-def _words(content: Iterable[UserBlock]) -> str:
-    """Return the text of a message, with words in place of images and PDF files."""
-    return "\n".join(map(_block_words, content))
-
-
-def _block_words(block: UserBlock) -> str:
-    match block:
-        case TextBlock():
-            return block.text
-        case ImageBlock():
-            return f"[image, {block.media_type}]"
-        case DocumentBlock():
-            return f"{block.label}\n{block.data}" if block.is_text else block.label
-
-
 def _fenced(part: _Part) -> str:
     """Return a literal part with its label, in a fence longer than any run of backticks in it."""
     text = escaped(part.text)
     fence = code_fence(text, 3)
     return f"**{escape_label(part.label)}**\n\n{fence}\n{text}\n{fence}"
-
-
-def _escaped(text: str) -> str:
-    return html.escape(escaped(text))
 
 
 def sanitise_markdown(text: str) -> str:

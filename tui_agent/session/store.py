@@ -103,8 +103,7 @@ class SessionStore:
         """
         found = [summarise(self._path(session_id)) for session_id in self._ids()]
         known = [summary for summary in found if summary is not None and says(summary, containing)]
-        newest_first = sorted(known, key=lambda one: (one.last_message, one.updated, one.id), reverse=True)
-        return tuple(newest_first)
+        return tuple(sorted(known, key=_last_message, reverse=True))
 
     def newest_paths(self) -> tuple[Path, ...]:
         """Return the paths of all journals, the one written last first. Reads no journal.
@@ -112,25 +111,45 @@ class SessionStore:
         Raises:
             SessionError: `root` cannot be read.
         """
+        return tuple(path for _, path in self._newest())
+
+    def _newest(self) -> Sequence[tuple[int, Path]]:
+        """Return the time of the last write of each journal, in milliseconds since the epoch, and its path."""
         found: list[tuple[int, str]] = []
         for session_id in self._ids():
             with suppress(OSError):
                 found.append((self._path(session_id).stat().st_mtime_ns, session_id))
-        return tuple(self._path(session_id) for _, session_id in sorted(found, reverse=True))
+        return [(written // 1_000_000, self._path(session_id)) for written, session_id in sorted(found, reverse=True)]
 
     def latest(self, cwd: Path) -> LatestSession:
-        """Return the session of this directory with the latest message of the user that no other program has open."""
+        """Return the session of this directory with the latest message of the user that no other program has open.
+
+        Reads only journals that were written after that message, and all if there is no such session.
+        """
         here = os.path.realpath(cwd)
-        with_messages = [summary for summary in self.list() if summary.said]
-        open_elsewhere: list[SessionSummary] = []
-        for summary in with_messages:
+        with_messages: list[SessionSummary] = []
+        open_here: list[SessionSummary] = []
+        latest: SessionSummary | None = None
+        for written, path in self._newest():
+            if latest is not None and written < latest.last_message:
+                break
+            summary = summarise(path)
+            if summary is None or not summary.said:
+                continue
+            with_messages.append(summary)
             if _resolved(summary.cwd) != here:
                 continue
-            if not is_journal_open(summary.path):
-                return LatestSession(summary, tuple(open_elsewhere))
-            open_elsewhere.append(summary)
-        vanished = tuple(summary for summary in with_messages if _may_have_become(summary.cwd, here))
-        return LatestSession(None, tuple(open_elsewhere), vanished)
+            if is_journal_open(path):
+                open_here.append(summary)
+            elif latest is None or _last_message(summary) > _last_message(latest):
+                latest = summary
+        open_here = [one for one in open_here if latest is None or _last_message(one) > _last_message(latest)]
+        open_elsewhere = tuple(sorted(open_here, key=_last_message, reverse=True))
+        if latest is not None:
+            return LatestSession(latest, open_elsewhere)
+        newest_first = sorted(with_messages, key=_last_message, reverse=True)
+        vanished = tuple(summary for summary in newest_first if _may_have_become(summary.cwd, here))
+        return LatestSession(None, open_elsewhere, vanished)
 
     def find(self, text: str) -> str:
         """Return the session id that equals `text`, or the only one that begins with it.
@@ -328,6 +347,11 @@ class SessionStore:
         finally:
             os.close(descriptor)
         sync_directory(self.root)
+
+
+def _last_message(summary: SessionSummary) -> tuple[int, int, str]:
+    """Return a key that sorts sessions by their latest message."""
+    return summary.last_message, summary.updated, summary.id
 
 
 def make_private_directory(path: Path) -> None:

@@ -1,26 +1,19 @@
 """Tokens and cost of all sessions by day, model and folder, read from their journals."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 
 from tui_agent.protocol.amounts import money_text, share_text, tokens_text
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject
 
-from .summary import read_record
+from .journal_counts import TOKENS, CountsFile, DayUsage
 
-UNKNOWN = "unknown"
-"""Name of a model or folder that a journal does not state."""
-
-_WANTED = re.compile(rb'"type":\s*"(?:usage\.updated|run\.started|session\.(?:created|loaded|forked))"')
 _FIGURES_WIDTH = 46
 """Cells of the figures of a row."""
 _LEAST_NAME = 10
-_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
 @dataclass(slots=True)
@@ -44,7 +37,7 @@ class UsageFigures:
 
     def to_json(self) -> JsonObject:
         """Return the sums as JSON."""
-        counts = {name: getattr(self, name) for name in _COUNTS}
+        counts = {name: getattr(self, name) for name in TOKENS}
         return {"sessions": len(self.sessions), **counts, "cost_usd": self.cost}
 
 
@@ -83,70 +76,31 @@ class UsageStatistics:
         return sorted(self.days.items(), reverse=True)
 
 
-def read_statistics(paths: Iterable[Path], since: date | None = None) -> UsageStatistics:
-    """Return the sums over some journals. Blocks: reads each of them whole.
+def read_statistics(root: Path, paths: Iterable[Path], since: date | None = None) -> UsageStatistics:
+    """Return the sums over some journals. Blocks: reads of each what was added since the last time.
 
     Args:
+        root: the directory of the sessions, where the counts are kept.
         paths: the journals; those that cannot be read are left out.
         since: first day to count; None: all days.
     """
-    found = UsageStatistics()
+    found, counts, first = UsageStatistics(), CountsFile(root), "" if since is None else since.isoformat()
     for path in paths:
-        with suppress(OSError):
-            _add_journal(found, path, since)
+        journal = counts.count(path)
+        for row in journal.usage if journal is not None else ():
+            if row.day >= first:
+                _add(found, path.stem, row)
+    counts.save()
     return found
 
 
-@dataclass(slots=True)
-class _Reader:
-    """State of the reader at a place in a journal."""
-
-    model: str = UNKNOWN
-    folder: str = UNKNOWN
-    cost: float | None = None
-    """Cost of the session up to here."""
-
-
-def _add_journal(found: UsageStatistics, path: Path, since: date | None) -> None:
-    """Add one session. What a copy has from its original is not counted again."""
-    with path.open("rb") as file:
-        records = [record for line in file if _WANTED.search(line) and (record := read_record(line)) is not None]
-    forks = [place for place, record in enumerate(records) if record["type"] == "session.forked"]
-    copied, state = (forks[-1] if forks else -1), _Reader()
-    for place, record in enumerate(records):
-        data: object = record.get("data")
-        if not is_object(data):
-            continue
-        match record["type"]:
-            case "run.started" if not record.get("depth"):
-                state.model = _text(data, "model") or state.model
-            case "session.created" | "session.loaded" | "session.forked":
-                state.folder = _text(data, "cwd") or state.folder
-            case "usage.updated":
-                before, state.cost = state.cost, _amount(data.get("cost"))
-                day = _day(record)
-                if place > copied and day is not None and (since is None or day >= since):
-                    _add(found, path.stem, data, day, state, before)
-            case _:
-                pass
-
-
-def _add(
-    found: UsageStatistics, session: str, data: JsonObject, day: date, state: _Reader, before: float | None
-) -> None:
-    delta: object = data.get("delta")
-    counts = {name: _count(delta.get(name)) for name in _COUNTS} if is_object(delta) else {}
-    if not any(counts.values()):
-        return
-    cost = None if state.cost is None else max(state.cost - (before or 0.0), 0.0)
-    model = _text(data, "model") or state.model
-    groups = (found.days[day.isoformat()], found.models[model], found.folders[state.folder])
-    for figures in (found.total, *groups):
+def _add(found: UsageStatistics, session: str, row: DayUsage) -> None:
+    for figures in (found.total, found.days[row.day], found.models[row.model], found.folders[row.folder]):
         figures.sessions.add(session)
-        for name, count in counts.items():
-            setattr(figures, name, getattr(figures, name) + count)
-        if cost is not None:
-            figures.cost = (figures.cost or 0.0) + cost
+        for name in TOKENS:
+            setattr(figures, name, getattr(figures, name) + getattr(row, name))
+        if row.cost is not None:
+            figures.cost = (figures.cost or 0.0) + row.cost
 
 
 def _row(name: str, figures: UsageFigures, room: int) -> str:
@@ -159,23 +113,3 @@ def _row(name: str, figures: UsageFigures, room: int) -> str:
 
 def _by_size(groups: dict[str, UsageFigures]) -> list[tuple[str, UsageFigures]]:
     return sorted(groups.items(), key=lambda group: (-group[1].read_tokens - group[1].output_tokens, group[0]))
-
-
-def _day(record: JsonObject) -> date | None:
-    try:
-        return datetime.fromtimestamp(record["ts"] / 1000).date()
-    except (KeyError, TypeError, ValueError, OverflowError, OSError):
-        return None
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int and value > 0 else 0
-
-
-def _amount(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _text(data: JsonObject, name: str) -> str:
-    value = data.get(name)
-    return value if isinstance(value, str) else ""

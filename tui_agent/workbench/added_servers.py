@@ -24,12 +24,6 @@ class AddedServers:
     """Starts servers of a front end, and keeps them until the session is closed."""
 
     def __init__(self, engine: Engine, options: LaunchOptions, tasks: asyncio.TaskGroup) -> None:
-        """
-        Args:
-            engine: the session, whose agent uses their tools.
-            options: the options that it was opened with.
-            tasks: has a task for each start.
-        """
         self.servers: list[SessionServers] = []
         """The servers that run."""
         self._engine = engine

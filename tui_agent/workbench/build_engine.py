@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ServerPool
 
     from .file_hooks import FileHooks
+    from .live_session import LiveSession
     from .tool_servers import ServerAnswers
 
 ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
@@ -83,36 +84,6 @@ ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[s
 
 HEADLESS_MAX_STEPS = 16
 """Default step limit of a run without a screen, where no user watches it."""
-ONLY_AT_START = (
-    "base_url",
-    "key_command",
-    "key_lifetime",
-    "cache_lifetime",
-    "betas",
-    "extra_body",
-    "hooks",
-    "notify",
-    "hook_files",
-    "lsp",
-    "mcp",
-    "otel.endpoint",
-    "output_disk_limit",
-    "sandbox",
-    "sandbox_network",
-    "env.pass",
-    "permissions.rule_resolution",
-    "permissions.secret_files",
-    "permissions.editor_servers",
-    "ui.reduced_motion",
-    "ui.notifications",
-    "ui.status_command",
-    "providers",
-    "models.small",
-    "models.fallback",
-    "plugins.disabled",
-    "web.search",
-)
-"""Settings whose changes take effect at the next start."""
 SAFE_START = (
     "Safe start: settings, hooks, tool servers, skills, commands, sub-agents, instructions and plugins are not used, "
     "neither yours nor those of this folder. Rules that deny or ask still count."
@@ -158,6 +129,10 @@ class Engine:
     Raises:
         ConfigurationError: no key is set.
     """
+    side: SideRequests
+    """Asks models beside the conversation."""
+    live: "LiveSession | None"
+    """Shows the session to the user's other programs; None without a journal or a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,21 +207,21 @@ async def _build(
     rules = parse_rules(loaded.rules)
     only = offered_tools(options.extras.tools)
     start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
-    await _announce(start)
-    await _export_spans(start, stack)
-    _warn_of_unknown_price(start, provider)
+    await _announce(start, provider, stack)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    policy = _policy(start, rules, folder, await _kept_folders(start, options.cwd, given))
+    kept = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, start.session.folders(options.cwd))
+    policy = _policy(start, rules, folder, kept)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
-    _let_notifiers_ask(start, gate, watched=watched)
+    live = _let_others_ask(start, gate, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
     languages = await _open_language_servers(start, stack)
     config = await _loop_config(start, provider, policy, gate, layers, side, languages, only)
     servers, answers = await _open_servers(start, folder, policy, config, stack)
-    loop = _agent(config, answers)
-    choice = _choice(start, loop, providers)
+    loop = AgentLoop(config)
+    if answers is not None:
+        answers.loop = loop
     file_hooks = await _open_file_hooks(start, folder, loop, stack, watched=watched)
     _check_edits(languages, loop, start.contents)
     return Engine(
@@ -261,21 +236,18 @@ async def _build(
         loaded=loaded,
         locations=locations,
         jobs=start.jobs,
-        choice=choice,
+        choice=_choice(start, loop, providers),
         definitions=_connect(start, loop, definitions, providers, side),
         servers=servers,
         file_hooks=file_hooks,
         plugins=plugins,
         make_provider=providers.build,
+        side=side,
+        live=live,
     )
 
 
 # --- session ----------------------------------------------------------------------------------------------------------
-
-
-async def _kept_folders(start: _Start, root: Path, given: Sequence[Path]) -> Sequence[Path]:
-    """Return the folders that the session had before and that still exist."""
-    return await asyncio.to_thread(kept_folders, start.bus, root, given, start.session.folders(root))
 
 
 async def _open_session(
@@ -357,14 +329,6 @@ def _temporary_archive(locations: Locations, stack: AsyncExitStack) -> Path:
         return locations.state_dir / "unsaved"
 
 
-def _publish_dropped_field(bus: EventBus, text: str) -> None:
-    bus.publish(Noticed(code="field_dropped", text=text))
-
-
-def _warn_of_endpoint(bus: EventBus, text: str) -> None:
-    bus.publish(Warned(code="endpoint_setting", text=text))
-
-
 def _warn_of_unknown_price(start: _Start, provider: ModelProvider) -> None:
     model = provider.model
     if start.loaded.settings.budget.cost_usd is not None and model.output_price is None:
@@ -386,8 +350,8 @@ async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
     await stack.enter_async_context(exporter.SpanStream.to_collector(start.bus, endpoint, __version__))
 
 
-async def _announce(start: _Start) -> None:
-    """Publish the first event of the session, and remove the layers that it reports as discarded."""
+async def _announce(start: _Start, provider: ModelProvider, stack: AsyncExitStack) -> None:
+    """Publish the first events of the session, and remove the layers that it reports as discarded."""
     branch = await asyncio.to_thread(branch_of, start.options.cwd)
     resumes = start.resumes_calls
     if abandoned := start.session.abandoned_layers(resume_pending_calls=resumes):
@@ -397,6 +361,8 @@ async def _announce(start: _Start) -> None:
         start.bus.publish(SessionRenamed(id=start.session.id, title=start.options.extras.title))
     if start.unsaved:
         start.bus.publish(SessionSaveFailed(id=start.session.id, error=start.unsaved))
+    await _export_spans(start, stack)
+    _warn_of_unknown_price(start, provider)
 
 
 def _discard_layers(trials: Trials, calls: Sequence[str]) -> None:
@@ -451,8 +417,9 @@ def _connect(
         )
     loop.add_tool(AgentTool(loop, profiles))
     loop.add_tool(PresentPlanTool(lambda: loop.policy.mode, partial(loop.set_mode, by="user")))
-    providers.on_notice = partial(_publish_dropped_field, start.bus)
-    providers.on_warning = partial(_warn_of_endpoint, start.bus)
+    bus = start.bus
+    providers.on_notice = lambda text: bus.publish(Noticed(code="field_dropped", text=text))
+    providers.on_warning = lambda text: bus.publish(Warned(code="endpoint_setting", text=text))
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
@@ -505,23 +472,25 @@ def _check_edits(languages: "LanguageServers | None", loop: AgentLoop, contents:
         check_edits(languages, loop, contents)
 
 
-def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoop:
-    """Return the agent, which also answers the questions of tool servers."""
-    loop = AgentLoop(config)
-    if answers is not None:
-        answers.loop = loop
-    return loop
+def _let_others_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> "LiveSession | None":
+    """Let `[[notify]]` and the user's other programs ask the questions, too; return what these see of the session.
 
+    Without a user, only notifiers that may answer are asked, in their place.
+    """
+    live, session, cwd = None, start.session, start.options.cwd
+    if watched and session.path is not None:
+        from .live_session import LiveSession
 
-def _let_notifiers_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> None:
-    """Let `[[notify]]` send the questions elsewhere. Without a user, one that may answer is asked in their place."""
+        live = LiveSession(session.path, session.id, cwd, start.bus)
+        gate.approver = live.ask
     notifiers = [one for one in start.loaded.settings.notify if watched or one.answers]
     if notifiers:
         # Imported here so that a start without notifiers does not wait for it.
         from .notifiers import Notifiers
 
-        session, cwd = start.session.id, start.options.cwd
-        gate.approver = Notifiers(notifiers, session, cwd, start.bus, watched=watched).ask
+        programs = live.ask if live is not None else None
+        gate.approver = Notifiers(notifiers, session.id, cwd, start.bus, watched=watched, programs=programs).ask
+    return live
 
 
 async def _open_file_hooks(

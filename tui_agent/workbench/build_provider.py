@@ -37,11 +37,6 @@ class ProviderBuilder:
     """Builds the providers of one engine."""
 
     def __init__(self, stack: AsyncExitStack, plugins: LoadedPlugins | None = None) -> None:
-        """
-        Args:
-            stack: closes the providers.
-            plugins: offer providers of their own.
-        """
         self._stack = stack
         self._plugins = plugins or LoadedPlugins()
         self._built: dict[tuple[str, str | None], ModelProvider] = {}

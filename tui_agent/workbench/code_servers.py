@@ -40,14 +40,7 @@ async def open_language_servers(
     trials: Trials,
     publish: Callable[[AgentEvent], object],
 ) -> AsyncGenerator[LanguageServers]:
-    """Let servers start when they are needed, and end them in the end.
-
-    Args:
-        servers: the servers by name.
-        root: the workspace.
-        trials: build the walls around the servers, where walls work.
-        publish: receives warnings.
-    """
+    """Let servers start when they are needed, and end them in the end."""
     root = Path(os.path.realpath(root))
 
     def launch(server: LanguageServer, directory: Path) -> LaunchedProgram:
@@ -58,12 +51,9 @@ async def open_language_servers(
 
 
 def check_edits(servers: LanguageServers, loop: AgentLoop, contents: ContentStore | None) -> None:
-    """Let the servers check the files that an agent edits, from now on.
+    """Let the servers check the files that an agent edits, from now on; the results of the edits have what they find.
 
-    Args:
-        servers: the servers.
-        loop: the agent; what the servers find becomes part of the results of its edits.
-        contents: contents of files before their changes; None: every problem counts as new.
+    Without the `contents` of files before their changes, every problem counts as new.
     """
     hooks = loop.config.hooks
     if hooks is None:

@@ -76,12 +76,7 @@ class ContextBreakdown:
 
 
 def context_breakdown(history: ConversationHistory, tools: Iterable[Tool] = ()) -> ContextBreakdown:
-    """Estimate the tokens of everything that the next request sends; linear time.
-
-    Args:
-        history: the conversation.
-        tools: the tools that the model can call.
-    """
+    """Estimate the tokens of everything that the next request sends; linear time."""
     spoken: Counter[str] = Counter()
     names: dict[str, str] = {}
     sizes: Counter[str] = Counter()

@@ -541,14 +541,8 @@ async def run_hook(
 ) -> HookAnswer:
     """Run a hook with a question, without secrets in its environment, and return its answer.
 
-    A hook that could not answer about a call denies it, unless it may fail open.
-
-    Args:
-        hook: the hook.
-        question: JSON for its stdin.
-        working_dir: directory that it runs in.
-        limit: seconds after which it is killed with everything it started.
-        exports: file for the variables that a hook of the session's start exports; None: there is none.
+    A hook that could not answer about a call denies it, unless it may fail open. After `limit` seconds it is killed
+    with everything it started.
     """
     environment = child_environment(os.environ) | {PROJECT_DIR: str(hook.project_dir)}
     if hook.event == "SessionStart":

@@ -11,9 +11,9 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.regular_file import read_regular_file_async
-from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, only_at_start, value_of
 
-from .build_engine import ONLY_AT_START, Engine, apply_settings
+from .build_engine import Engine, apply_settings
 from .configuration.effective_settings import load_effective_settings
 from .configuration.launch_options import LaunchOptions
 from .configuration.permission_rules import check_folder, parse_rules
@@ -84,7 +84,7 @@ class LiveSettings:
         except ConfigurationError as error:
             self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays unchanged."))
         problems = self._use_on_screen(before, loaded) if self._use_on_screen is not None else ()
-        late = [key for key in ONLY_AT_START if value_of(before, key) != value_of(after, key)]
+        late = [key for key in only_at_start() if value_of(before, key) != value_of(after, key)]
         if set(before.permissions.folders) - set(after.permissions.folders):
             late.append(SETTING)
         if late:

@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,8 +78,8 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """A question for one notifier."""
+class Question:
+    """A question to send elsewhere."""
 
     request: ApprovalRequest
     fields: JsonObject
@@ -91,16 +91,16 @@ class Notifiers:
     """Sends the questions of one session; an approver of its gate."""
 
     def __init__(
-        self, settings: Iterable[NotifySettings], session_id: str, working_dir: Path, bus: EventBus, *, watched: bool
+        self,
+        settings: Iterable[NotifySettings],
+        session_id: str,
+        working_dir: Path,
+        bus: EventBus,
+        *,
+        watched: bool,
+        programs: Callable[[ApprovalRequest], Coroutine[None, None, ApprovalDecision | None]] | None = None,
     ) -> None:
-        """
-        Args:
-            settings: the notifiers.
-            session_id: the session.
-            working_dir: directory for commands.
-            bus: gets warnings.
-            watched: True if a user can answer here, too.
-        """
+        self._programs = programs
         self._settings = tuple(settings)
         self._session = session_id
         self._working_dir = working_dir
@@ -112,6 +112,8 @@ class Notifiers:
         """Send a question to every notifier and return the first answer that counts; None if there is none."""
         async with asyncio.TaskGroup() as tasks:
             asked = [tasks.create_task(self._ask_one(one, request)) for one in self._settings]
+            if self._programs is not None:
+                asked.append(tasks.create_task(self._programs(request)))
             try:
                 for ended in asyncio.as_completed(asked):
                     if (decision := await ended) is not None:
@@ -129,13 +131,13 @@ class Notifiers:
         async def ask() -> None:
             if self._watched and notifier.after:
                 await asyncio.sleep(notifier.after)
-            question = _question(request, notifier, self._session, self._working_dir)
+            question = question_of(request, self._session, self._working_dir, answers=notifier.answers)
             token = self._tokens.new(notifier.label, request, notifier.timeout) if question.answers else ""
             try:
                 async with asyncio.timeout(notifier.timeout):
                     said = await self._send(notifier, question, token)
                 if question.answers and said is not None:
-                    found.append(self._decision(notifier, question, said))
+                    found.append(decision_of(question, said, self._tokens, notifier.label))
             except TimeoutError:
                 return
             except (NotifyError, ConfigurationError, OSError) as error:
@@ -148,7 +150,7 @@ class Notifiers:
         await run_service("notify", ask())
         return found[0] if found else None
 
-    async def _send(self, notifier: NotifySettings, question: _Question, token: str) -> JsonObject | None:
+    async def _send(self, notifier: NotifySettings, question: Question, token: str) -> JsonObject | None:
         """Send a question and return what came back, if it is an answer."""
         signed = {"token": token, "expires": int(time.time() + notifier.timeout)} if token else {}
         content = json.dumps(question.fields | {"answers": question.answers} | signed).encode()
@@ -170,33 +172,48 @@ class Notifiers:
             raise NotifyError(": ".join(filter(None, (f"the command ended with exit code {ended.code}", reason))))
         return ended.out
 
-    def _decision(self, notifier: NotifySettings, question: _Question, said: JsonObject) -> ApprovalDecision:
-        """Return the decision of an answer.
 
-        Raises:
-            NotifyError: the answer does not count.
-        """
-        request = question.request
-        answer, note, given = said.get("answer"), said.get("note", ""), said.get("input")
-        if others := tuple(name for name in said if name not in _ANSWER_FIELDS):
-            # Such as a rule for the future.
-            raise NotifyError(f"its answer does not count: {as_list(others)} is not for answers from elsewhere")
-        if answer not in question.answers or not isinstance(note, str):
-            raise NotifyError(f"its answer does not count: {str(answer)[:60]!r} is not {' or '.join(question.answers)}")
-        values: JsonObject | None = None
-        if given is not None or (answer == "allow" and request.question is not None):
-            values = _values(request, given)
-        if not self._tokens.use(said.get("token"), notifier.label, request):
-            raise NotifyError("its answer does not count: the token is not that of this question, or was used")
-        return ApprovalDecision(
-            decision="approve" if answer == "allow" else "deny",
-            note=escaped(note[:MAX_NOTE]),
-            input=values if answer == "allow" else None,
-            via=notifier.label,
-        )
+def decision_of(question: Question, said: JsonObject, tokens: Tokens, label: str) -> ApprovalDecision:
+    """Return the decision of an answer.
+
+    Args:
+        question: the question.
+        said: the fields of the answer.
+        tokens: has the token that it must repeat.
+        label: who answers, as in `Tokens.new`.
+
+    Raises:
+        NotifyError: the answer does not count.
+    """
+    request = question.request
+    answer, note, given = said.get("answer"), said.get("note", ""), said.get("input")
+    if others := tuple(name for name in said if name not in _ANSWER_FIELDS):
+        # Such as a rule for the future.
+        raise NotifyError(f"its answer does not count: {as_list(others)} is not for answers from elsewhere")
+    if answer not in question.answers or not isinstance(note, str):
+        raise NotifyError(f"its answer does not count: {str(answer)[:60]!r} is not {' or '.join(question.answers)}")
+    values: JsonObject | None = None
+    if given is not None or (answer == "allow" and request.question is not None):
+        values = _values(request, given)
+    if not tokens.use(said.get("token"), label, request):
+        raise NotifyError("its answer does not count: the token is not that of this question, or was used")
+    return ApprovalDecision(
+        decision="approve" if answer == "allow" else "deny",
+        note=escaped(note[:MAX_NOTE]),
+        input=values if answer == "allow" else None,
+        via=label,
+    )
 
 
-def _question(request: ApprovalRequest, notifier: NotifySettings, session: str, folder: Path) -> _Question:
+def question_of(request: ApprovalRequest, session: str, folder: Path, *, answers: bool) -> Question:
+    """Return a question without credentials.
+
+    Args:
+        request: the question in this session.
+        session: id of the session.
+        folder: its working directory.
+        answers: False if no answer counts.
+    """
     hidden = [value for name, value in os.environ.items() if value and is_secret_variable(name, value)]
     args = _masked(request.args, hidden)
     server = request.question
@@ -220,11 +237,11 @@ def _question(request: ApprovalRequest, notifier: NotifySettings, session: str, 
     is_form = server is not None and server.kind == "form" and not any(field.is_secret for field in server.fields)
     if server is not None:
         fields["question"] = _masked(server.model_dump(mode="json", exclude_defaults=True), hidden)
-    answers = ("allow", "deny") if is_whole and (server is None or is_form) else ("deny",)
+    counting = ("allow", "deny") if is_whole and (server is None or is_form) else ("deny",)
     fields["title"] = escaped(f"tui-agent: {(server.server if server is not None else '') or request.tool}")
     lines = (request.summary, request.reason) if server is None else (server.message, *map(_field_line, server.fields))
     fields["text"] = "\n".join((*(str(_masked(line, hidden)) for line in lines if line), str(folder)))
-    return _Question(request, fields, answers if notifier.answers else ())
+    return Question(request, fields, counting if answers else ())
 
 
 def _field_line(field: FormField) -> str:

@@ -55,11 +55,6 @@ class PromptDefinitions:
     """Commands that the user runs by typing `/NAME`: skills and command files, and `/review`."""
 
     def __init__(self, loop: AgentLoop, files: "TypedDefinitions | None") -> None:
-        """
-        Args:
-            loop: the agent.
-            files: the skills and command files; None: there are none.
-        """
         self._loop = loop
         self._files = files
 
@@ -77,6 +72,10 @@ class PromptDefinitions:
         """True if a text runs a command or loads a skill."""
         return _is_review(text) or (self._files is not None and self._files.knows(text))
 
+    def asks_what_to_review(self, text: str) -> bool:
+        """True if a text is the built-in `/review` without an argument."""
+        return text.strip() == f"/{REVIEW.slash}" and not self._has_file
+
     def needs_own_run(self, text: str) -> bool:
         """True if a text cannot be a message to a run: it has commands to run, other tools, or another model."""
         return _is_review(text) or (self._files is not None and self._files.needs_own_run(text))
@@ -93,10 +92,6 @@ class PromptDefinitions:
 
     async def run(self, text: str, message: Callable[[str], str | UserMessage] | None = None) -> AgentRunReport | None:
         """Run a text that `knows` to its end.
-
-        Args:
-            text: the text as typed.
-            message: returns the message for a prompt; None: the prompt itself.
 
         Returns:
             The report; None if one of the command's shell commands was cancelled, which ends all of it.

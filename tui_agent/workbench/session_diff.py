@@ -8,11 +8,11 @@ from pathlib import Path
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference
+from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference, Revision
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome
 from tui_agent.rewind import Rewinder
 from tui_agent.rewind.session_changes import compare, undo_steps
-from tui_agent.tools.file_states import content_of, read_file_state
+from tui_agent.tools.file_states import content_of, read_file_state, same_file
 
 from .work_tree import WorkTree, mode_before
 
@@ -23,14 +23,9 @@ class SessionDiff:
     """Lists changed files, compares them with their earlier state, and undoes what the user chooses."""
 
     def __init__(self, root: Path, rewinder: Rewinder | None, *, is_trusted: bool) -> None:
-        """
-        Args:
-            root: the workspace.
-            rewinder: has the changes of the session, and undoes some; None: the session is not saved.
-            is_trusted: True if git may run here without walls.
-        """
         self._tree = WorkTree(root.resolve(), is_trusted)
         self._rewinder = rewinder
+        self._kept: dict[tuple[DiffView, str], FileState | None] = {}
 
     async def files(self, view: DiffView, /) -> ChangedFileList:
         """Return the changed files of a view.
@@ -39,11 +34,24 @@ class SessionDiff:
             SessionError: the journal cannot be read.
         """
         if view == "tree":
-            return await asyncio.to_thread(self._tree.files)
+            return await asyncio.to_thread(lambda: self._without_kept(self._tree.files()))
         if self._rewinder is None:
             return ChangedFileList(view, (), "This session is not saved, so its changes are not known.")
         found = await self._rewinder.changed_files()
-        return ChangedFileList(view, found, "" if found else "The session has changed no file.")
+        listed = ChangedFileList(view, found, "" if found else "The session has changed no file.")
+        return await asyncio.to_thread(self._without_kept, listed)
+
+    def keep(self, shown: FileDifference, /) -> None:
+        """Leave a file out of its list until it changes again, for this session."""
+        self._kept[shown.file.view, shown.file.shown] = shown.now
+
+    def show_kept(self, view: DiffView, /) -> None:
+        """List the kept files of a view again."""
+        self._kept = {key: now for key, now in self._kept.items() if key[0] != view}
+
+    async def revisions(self) -> tuple[Revision, ...]:
+        """Return the branches and commits that can be reviewed; none outside of git."""
+        return await asyncio.to_thread(self._tree.revisions)
 
     async def difference(self, file: ChangedFile, /) -> FileDifference:
         """Return the differences of a file."""
@@ -67,6 +75,17 @@ class SessionDiff:
         else:
             words = f"the changes of {name} {since}"
         return await self._rewinder.undo(words, steps)
+
+    def _without_kept(self, found: ChangedFileList) -> ChangedFileList:
+        files = tuple(file for file in found.files if not self._is_kept(file))
+        return replace(found, files=files, kept=len(found.files) - len(files))
+
+    def _is_kept(self, file: ChangedFile) -> bool:
+        key = file.view, file.shown
+        try:
+            return key in self._kept and same_file(self._kept[key], read_file_state(file.path, None))
+        except OSError:
+            return False
 
     def _difference(self, file: ChangedFile) -> FileDifference:
         try:

@@ -32,14 +32,6 @@ class SessionHooks:
         running: "FileHooks | None",
         plugins: LoadedPlugins,
     ) -> None:
-        """
-        Args:
-            bus: publishes the answers of the settings' hooks.
-            loaded: the settings.
-            folder: the working directory.
-            running: the hooks of files that run; None: none do.
-            plugins: have hooks, too.
-        """
         self._loaded = loaded
         self._folder = folder
         self._running = running
@@ -105,15 +97,7 @@ def hook_file_facts(
     *,
     why_not: str,
 ) -> tuple[HookFact, ...]:
-    """Return the hooks of hook files, then the parts of the files that are not used.
-
-    Args:
-        own: the user's hooks.
-        project: those of the project.
-        runs: those that run.
-        results: their last results.
-        why_not: why others do not run.
-    """
+    """Return the hooks of hook files, then the parts of the files that are not used."""
     hooks = (*own.hooks, *project.hooks)
     facts = [_fact(hook, "" if hook in runs else why_not, results or {}) for hook in hooks]
     rules = (problem for found in (own, project) for file in found.files for problem in file.rule_problems)

@@ -5,13 +5,12 @@ commands that need the whole session: export, copy, checks of the installation, 
 import asyncio
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
-from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
@@ -36,20 +35,9 @@ class SessionPrompts:
     """Passes inputs on to the agent, with skills and command files expanded, and the files of prompts attached."""
 
     def __init__(self, agent: AgentLoop, definitions: PromptDefinitions, files: PromptFiles) -> None:
-        """
-        Args:
-            agent: the agent.
-            definitions: skills, command files and `/review`.
-            files: reads the files to attach.
-        """
         self._agent = agent
         self._definitions = definitions
         self._files = files
-
-    @property
-    def commands(self) -> Sequence[PromptCommand]:
-        """The `/` commands of skills and command files."""
-        return self._definitions.commands
 
     async def run(self, text: str, *, typed: bool) -> AgentRunReport | None:
         """Run an input to its end, with the files that it names; None if a command of a command file was cancelled.
@@ -75,35 +63,17 @@ class SessionPrompts:
 
     def steer(self, text: str) -> UserMessage:
         """Queue a steering message for the current run."""
-        return self._agent.steer(self.expanded(text))
+        return self._agent.steer(self._definitions.expanded(text))
 
     def follow_up(self, text: str) -> UserMessage:
         """Queue a message for a turn of its own."""
-        return self._agent.follow_up(self.expanded(text))
-
-    def needs_own_run(self, text: str) -> bool:
-        """True if a text runs a command file that cannot be a message to a run."""
-        return self._definitions.needs_own_run(text)
-
-    def expanded(self, text: str) -> str:
-        """Return the message for a text that needs no run of its own.
-
-        Raises:
-            ConfigurationError: it needs a run of its own.
-        """
-        return self._definitions.expanded(text)
+        return self._agent.follow_up(self._definitions.expanded(text))
 
 
 class SessionCommands:
     """Export and copy of the session, checks of the installation, and the state of the work tree."""
 
     def __init__(self, engine: Engine, options: LaunchOptions, examine: Callable[[Path], str] | None = None) -> None:
-        """
-        Args:
-            engine: the session's agent and journal.
-            options: the command line.
-            examine: returns the checks of the installation, a line each; None: the front end has none.
-        """
         self._engine = engine
         self._options = options
         self._examine = examine
@@ -181,7 +151,7 @@ class SessionCommands:
             SessionError: the directory of the sessions cannot be read.
         """
         store = SessionStore(self._engine.locations.sessions_dir)
-        return await asyncio.to_thread(lambda: read_statistics(store.newest_paths()))
+        return await asyncio.to_thread(lambda: read_statistics(store.root, store.newest_paths()))
 
     async def doctor(self) -> str:
         """Return the checks of `tui-agent doctor`, a line each."""

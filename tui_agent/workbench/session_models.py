@@ -58,14 +58,10 @@ class SessionModels:
     def commands(self) -> tuple[PromptCommand, ...]:
         """The models as completions of `/model`, the present one first."""
         if self._commands is None or self._commands[0] != len(self._offered):
-            self._commands = len(self._offered), self._completions()
+            listed = sorted(self.list(), key=lambda model: not model.is_current)
+            facts = ((f"model {one.name}", f"{one.provider} · {one.window_text} · {one.price}") for one in listed)
+            self._commands = len(self._offered), tuple(PromptCommand(name, "", about) for name, about in facts)
         return self._commands[1]
-
-    def _completions(self) -> tuple[PromptCommand, ...]:
-        return tuple(
-            PromptCommand(f"model {model.name}", "", f"{model.provider} · {model.window_text} · {model.price}")
-            for model in sorted(self.list(), key=lambda model: not model.is_current)
-        )
 
     @property
     def effort(self) -> str:

@@ -33,7 +33,7 @@ class SessionRules:
         """Return the rules in the order in which they are checked."""
         settings = self._engine.loaded.settings
         return RulesInForce(
-            rules=tuple(_fact(rule, is_session=is_session) for rule, is_session in self._rules()),
+            rules=tuple(RuleFact(rule.verdict, rule.text, rule.origin, is_own) for rule, is_own in self._rules()),
             strictest_wins=settings.permissions.rule_resolution == "severity",
             sandbox=trial_fact(self._policy.trial),
             folders=tuple(map(str, self._policy.folders)),
@@ -101,10 +101,6 @@ def trial_fact(facts: TrialFacts) -> str:
         return f"commands run behind walls and change nothing, {network}{better}"
     outcome = "no command runs" if facts.place == "nowhere" else "commands ask before they run"
     return f"not available, so {outcome}: {facts.problem or 'no backend works'}"
-
-
-def _fact(rule: Rule, *, is_session: bool) -> RuleFact:
-    return RuleFact(rule.verdict, rule.text, rule.origin, is_session)
 
 
 def _context(rule: Rule) -> dict[str, str]:

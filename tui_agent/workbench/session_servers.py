@@ -28,7 +28,7 @@ _NAMED = re.compile(r"(?:\A/|(?:\A|(?<=\s))@)([A-Za-z0-9_-]+):\S")
 class SessionServers:
     """Lists and restarts the servers, and fetches the prompts and resources that the user names."""
 
-    def __init__(self, pool: "ServerPool | None", is_defined: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, pool: "ServerPool | None", is_defined: Callable[[str], bool] = lambda _: False) -> None:
         """
         Args:
             pool: the servers; None: none is configured.
@@ -36,7 +36,7 @@ class SessionServers:
         """
         self._configured: Sequence[ConfiguredServer] = pool.configured if pool is not None else ()
         self._tasks: Mapping[str, ServerTask] = pool.tasks if pool is not None else {}
-        self._is_defined = is_defined or _is_never_defined
+        self._is_defined = is_defined
 
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
@@ -96,10 +96,6 @@ class SessionServers:
     async def open_page(self, url: str, /) -> str:
         """Open a page in the user's browser; return why that is impossible."""
         return await open_page(url)
-
-
-def _is_never_defined(text: str) -> bool:
-    return False
 
 
 async def _prompt(task: "ServerTask", name: str, rest: str) -> str:

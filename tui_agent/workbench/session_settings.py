@@ -4,7 +4,7 @@ import ast
 import asyncio
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -12,7 +12,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tui_agent import settings as definitions
@@ -20,15 +19,22 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.setting_facts import SettingFact, SettingFacts, SettingKind, SettingSource
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.toml_text import parse_toml
-from tui_agent.settings import LoadedSettings, Locations, Settings, check_value, key_names, value_of, variable_of
+from tui_agent.settings import (
+    LoadedSettings,
+    Locations,
+    Settings,
+    check_value,
+    fields_of,
+    key_names,
+    only_at_start,
+    value_of,
+    variable_of,
+)
 
-from .build_engine import ONLY_AT_START
 from .configuration.effective_settings import load_effective_settings
 from .configuration.launch_options import LaunchOptions
 from .configuration.user_settings import read_user_file, store_setting
 
-_ELSEWHERE = " Never taken from a project."
-"""Sentence of meanings that says nothing to someone who changes their own file."""
 _WITHOUT_EFFECT = "Without effect"
 """Begin of the meaning of a setting that is only accepted; it is listed where the user's file has it."""
 _ADDRESSES = ("base_url", "otel.endpoint")
@@ -96,7 +102,7 @@ class SessionSettings:
             _choices_of(field),
             "" if key in (*_ADDRESSES, *_COMMANDS) or kind == "table" else _text_of(value),
             _is_in(own, key),
-            key in ONLY_AT_START,
+            key in only_at_start(),
             self._refusal(key, kind, source, origin),
         )
 
@@ -142,24 +148,14 @@ def meanings() -> Mapping[str, str]:
             match field, text:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(value=ast.Constant(value=str(words))):
                     assert isinstance(one, ast.ClassDef)
-                    found[one.name, name] = " ".join(words.replace("`", "").split()).replace(_ELSEWHERE, "")
+                    found[one.name, name] = " ".join(words.replace("`", "").split())
                 case _:
                     pass
-    return {key: found.get((model.__name__, name), "") for key, model, name, _ in _fields(Settings)}
-
-
-def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, type[BaseModel], str, FieldInfo]]:
-    """Yield dotted key, section, attribute and field of each setting."""
-    for name, field in model.model_fields.items():
-        section = field.annotation
-        if isinstance(section, type) and issubclass(section, BaseModel):
-            yield from _fields(section, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{field.alias or name}", model, name, field
+    return {key: found.get((model.__name__, name), "") for key, model, name in fields_of()}
 
 
 def _field_of(key: str) -> FieldInfo:
-    return next(field for name, _, _, field in _fields(Settings) if name == key)
+    return next(model.model_fields[name] for one, model, name in fields_of() if one == key)
 
 
 def _types_of(field: FieldInfo) -> list[Any]:

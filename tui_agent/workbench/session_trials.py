@@ -83,16 +83,7 @@ class TrialRules:
 def session_trials(
     root: Path, settings: Settings, locations: Locations, session: StoredSession, archive: Path, rules: TrialRules
 ) -> Trials:
-    """Return what makes the layers of a session, tested. Blocks.
-
-    Args:
-        root: the workspace.
-        settings: the settings.
-        locations: tui-agent's own directories, which commands do not see.
-        session: the session.
-        archive: directory of saved tool output, which commands may read.
-        rules: the rules on paths.
-    """
+    """Return what makes the layers of a session, tested. Blocks."""
     workspace = Path(os.path.realpath(root))
     trials = Trials(
         workspace,

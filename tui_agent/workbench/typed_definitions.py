@@ -61,12 +61,6 @@ class NamedModels:
     """Models that definitions name, with a provider for each."""
 
     def __init__(self, loop: AgentLoop, settings: Settings, side: SideRequests) -> None:
-        """
-        Args:
-            loop: the agent, whose model is used where no other is named.
-            settings: the settings.
-            side: builds the providers, and has the model for the name `small`.
-        """
         self._loop = loop
         self._settings = settings
         self._side = side
@@ -170,11 +164,6 @@ class TypedDefinitions:
         more_tools: Sequence[str] = (),
     ) -> AgentRunReport | None:
         """Run a text that `knows` to its end.
-
-        Args:
-            text: the text as typed.
-            message: returns the message for a prompt; None: the prompt itself.
-            more_tools: names of tools beside those that the file allows.
 
         Returns:
             The report; None if one of the command's shell commands was cancelled, which ends all of it.

@@ -12,7 +12,7 @@ from pathlib import Path
 from tui_agent.git.read_only_git import read_git
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, FileChange
+from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, FileChange, Revision
 from tui_agent.protocol.repository_files import repository_root
 from tui_agent.tools.content_store import CONTENT_LIMIT
 from tui_agent.tools.file_states import read_file_state, same_file
@@ -20,6 +20,8 @@ from tui_agent.tools.file_versions import digest_of
 
 MOST_FILES = 10_000
 """Most files of a list."""
+MOST_REVISIONS = 30
+"""Most branches, and most commits, to choose from."""
 NO_REPOSITORY = "This folder is not in a git repository."
 NO_ANSWER = "git gave no answer: it may not run here, or took too long."
 
@@ -30,6 +32,7 @@ _CONTENTS = ("--numstat", "--find-renames")
 """Options that make git read all changed files; one that it may not read ends it."""
 _BELOW = ("--relative", "--ignore-submodules=dirty", "--", ".")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_BRANCH_FORMAT = ("--sort=-committerdate", "--format=%(HEAD)%00%(refname:short)%00%(contents:subject)")
 _KINDS: dict[str, FileChange] = {"A": "added", "D": "deleted", "R": "renamed"}
 _NO_FILTER = ("unspecified", "unset")
 _LINK, _NESTED, _EXECUTABLE = 0o120000, 0o160000, 0o100755
@@ -96,6 +99,21 @@ class WorkTree:
             return None, None, NO_ANSWER
         state = FileState(digest=digest_of(content), size=len(content), mode=mode, is_link=is_link, kept=False)
         return state, content, ""
+
+    def revisions(self) -> tuple[Revision, ...]:
+        """Return the other branches, the one changed last first, and the last commits."""
+        branches = self._git(("for-each-ref", *_BRANCH_FORMAT, f"--count={MOST_REVISIONS + 1}", "refs/heads"))
+        commits = self._git(("rev-list", "--format=%h%x00%s", f"--max-count={MOST_REVISIONS}", "HEAD"))
+        found: list[Revision] = []
+        for line in os.fsdecode(branches or b"").splitlines():
+            here, name, text = (*line.split("\0", 2), "", "")[:3]
+            if name and here != "*":
+                found.append(Revision(name, text, "branch"))
+        for line in os.fsdecode(commits or b"").splitlines():
+            name, end, text = line.partition("\0")
+            if end:
+                found.append(Revision(name, text, "commit"))
+        return tuple(found)
 
     def _is_as_before(self, file: ChangedFile) -> bool:
         """Return True if a file has the content and the kind that it has in the last commit."""

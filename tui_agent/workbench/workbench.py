@@ -31,6 +31,7 @@ from .session_servers import SessionServers
 from .session_settings import SessionSettings
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
+from .task_list import TaskList
 from .workspace_completion import WorkspaceFiles, WorkspaceSymbols
 
 __all__ = ["AgentLoop", "Rewinder", "SteeringQueue", "Workbench"]
@@ -86,6 +87,10 @@ class Workbench:
         self.commands = SessionCommands(engine, options, examine)
         """Export, copy, checks of the installation, state of the work tree."""
         self.models = SessionModels(engine, options)
+        self.tasks = TaskList(engine.locations.sessions_dir)
+        """The sessions of the user, also those that other programs have open."""
+        self.aside = engine.side.aside
+        """Answers a question beside the conversation."""
         self.settings = SessionSettings(engine.locations, options)
         kept_in = engine.locations.sessions_dir if options.keep_session else None
         self.prompt_history = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
@@ -131,11 +136,14 @@ class Workbench:
             bench = cls(engine, options, examine, prompts)
             live = LiveSettings(engine, options, use_on_screen)
             async with asyncio.TaskGroup() as tasks:
-                watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
+                services = [tasks.create_task(run_service("live settings", live.watch(), live.give_up))]
+                if engine.live is not None:
+                    services.append(tasks.create_task(run_service("list of tasks", engine.live.serve())))
                 try:
                     yield bench
                 finally:
-                    watching.cancel()
+                    for service in services:
+                        service.cancel()
 
     @property
     def slash_commands(self) -> tuple[PromptCommand, ...]:

@@ -108,9 +108,6 @@ class WorkspaceFiles:
     async def text(self, path: str) -> str:
         """Return the text of a file, at most `MAX_SHOWN` bytes.
 
-        Args:
-            path: relative to the root, or absolute.
-
         Raises:
             ToolError: it cannot be read, or is binary.
         """

@@ -22,7 +22,7 @@ def edit(args: JsonObject, command: str | None = None) -> InputEdit:
 def test_a_command_in_which_nothing_hides_is_changed_as_it_is() -> None:
     found = edit({"timeout": 5, "command": "ls\nmake"}, "ls\nmake")
 
-    assert (found.text, found.is_json) == ("ls\nmake", False)
+    assert (found.text, found.language) == ("ls\nmake", "bash")
     assert found.read("ls") == {"timeout": 5, "command": "ls"}
     with pytest.raises(ValueError, match="nothing is left"):
         found.read(" \n")
@@ -61,7 +61,7 @@ def change(args: JsonObject) -> InputEdit:
 def test_the_new_text_of_a_file_is_edited_as_it_is(args: JsonObject, name: str, subject: str) -> None:
     found = change(args)
 
-    assert (found.text, found.is_json, found.subject) == ("a\n\tb\n", False, subject)
+    assert (found.text, found.subject) == ("a\n\tb\n", subject)
     assert (found.language, found.file_name) == ("python", "text.py")
     assert found.read("") == {**args, name: ""}
 
@@ -70,7 +70,7 @@ def test_the_new_text_of_a_file_is_edited_as_it_is(args: JsonObject, name: str, 
 def test_a_text_that_an_editor_would_change_or_hide_is_json(text: str) -> None:
     found = change({"path": "x.py", "content": text})
 
-    assert found.is_json
+    assert found.language == "json"
     assert found.subject == "the input as JSON"
     assert found.read(found.text) == {"path": "x.py", "content": text}
 

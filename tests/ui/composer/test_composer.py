@@ -461,4 +461,4 @@ async def test_what_was_wrong_is_no_longer_said_after_the_next_input() -> None:
         notices.show("The next request uses m.", "information", 60)
         notices.hide_problems()
 
-        assert notices.texts == ("The next request uses m.",)
+        assert notices._messages == [("The next request uses m.", "information")]

@@ -17,7 +17,7 @@ class Field:
         self.past: list[tuple[list[str], tuple[int, int]]] = []
         self.stepped: list[int] = []
 
-    def place_cursor(self, location: tuple[int, int]) -> None:
+    def move_cursor(self, location: tuple[int, int]) -> None:
         assert 0 <= location[0] < len(self.rows)
         assert 0 <= location[1] <= len(self.rows[location[0]])
         self.cursor_location = location
@@ -31,6 +31,12 @@ class Field:
         self.rows = (head + text + tail).split("\n")
         before = head + text
         self.cursor_location = (before.count("\n"), len(before) - before.rfind("\n") - 1)
+
+    def action_earlier(self) -> None:
+        self.step_rows(-1)
+
+    def action_later(self) -> None:
+        self.step_rows(1)
 
     def step_rows(self, rows: int) -> None:
         row = self.cursor_location[0] + rows

@@ -51,12 +51,16 @@ class Page:
 
 @asynccontextmanager
 async def opened(
-    changes: Any, *, size: tuple[int, int] = (120, 40), busy: Callable[[], bool] = lambda: False
+    changes: Any,
+    *,
+    size: tuple[int, int] = (120, 40),
+    busy: Callable[[], bool] = lambda: False,
+    version: Callable[[], object] = lambda: None,
 ) -> AsyncGenerator[Page]:
     clock = Clock()
     async with HostApp().run_test(size=size) as pilot:
         page = Page(pilot, clock)
-        await pilot.app.push_screen(DiffScreen(changes, busy, clock))
+        await pilot.app.push_screen(DiffScreen(changes, busy, clock, version))
         await page.settle()
         yield page
 
@@ -96,6 +100,49 @@ async def test_parts_and_files_are_undone_after_a_second_press(tmp_path: Path) -
             await page.press("ctrl+u", "ctrl+u")
             assert (root / "price.py").read_text() == "mine\n"
             assert "it changed after its differences were shown" in page.rows("state")
+
+
+@pytest.mark.slow
+async def test_kept_files_are_hidden_until_they_change_and_the_list_follows_the_run(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    git_work_tree(root, price_py=LINES, cart_py="two\n")
+    version = 0
+    async with kept_session(root, tmp_path / "sessions") as kept:
+        await kept.ask("work", call("bash", command="echo 1 > a.py; echo 2 > b.py; rm cart.py; echo x >> price.py"))
+        changes = SessionDiff(root, kept.rewinder, is_trusted=True)
+        async with opened(changes, version=lambda: version) as page:
+
+            async def follow() -> None:
+                screen = page.pilot.app.screen
+                assert isinstance(screen, DiffScreen)
+                screen._follow()  # pyright: ignore[reportPrivateUsage]
+                await page.settle()
+
+            names = lambda: [one for one in page.rows("body").split() if one.endswith(".py")]  # noqa: E731
+            assert names() == ["a.py", "b.py", "cart.py", "price.py"]
+            await page.press("down", "space")
+            assert names() == ["a.py", "cart.py", "price.py"]
+            await page.press("space")
+            assert names() == ["a.py", "price.py"]
+            assert "2 kept" in page.rows("state")
+            await page.press("tab")
+            assert names() == ["a.py", "b.py", "cart.py", "price.py"], "each view keeps its own"
+
+            await page.press("tab", "end", "slash", *"py", "up")
+            (root / "b.py").write_text("3\n")
+            await follow()
+            assert "b.py" not in names(), "nothing has happened yet"
+            version = 1
+            await follow()
+            assert names() == ["a.py", "b.py", "price.py"]
+            assert "› A a.py" in page.rows("body")
+            await page.press("a")
+            assert names() == ["a.py", "b.py", "cart.py", "price.py"]
+
+        async with opened(changes) as page:
+            await page.press("space", "space", "space", "space")
+            assert "All 4 changes are kept." in page.rows("body")
 
 
 class Shown:

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from tests.support.table import table
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import ToolStatus
-from tui_agent.ui.panel.column_row import STATE_ROOM, RowContext, done_row, row_of
+from tui_agent.ui.panel.panel_rows import STATE_ROOM, RowContext, done_row, row_of
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
 from tui_agent.ui.transcript.call_part import CallContext, call_rows, flattened

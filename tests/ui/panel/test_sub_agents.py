@@ -6,8 +6,7 @@ from tests.ui.panel.test_call_list import Bench
 from tests.ui.story import Story
 from tui_agent.protocol.events import SubagentStarted, UsageUpdated
 from tui_agent.protocol.messages import Usage
-from tui_agent.ui.panel.column_row import RowContext
-from tui_agent.ui.panel.panel_rows import PanelRows
+from tui_agent.ui.panel.panel_rows import PanelRows, RowContext
 from tui_agent.ui.state.call_ledger import CallLedger, asker_text
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.styled_lines import text_of_runs

@@ -36,8 +36,8 @@ def test_the_figures_count_questions_and_the_time_until_their_answers() -> None:
 
     # The report is that of the run that ended, so the questions of the present one are not among its own.
     run, session = figures(attention.of_run, story.now), figures(attention.questions, story.now)
-    assert (run.questions, run.answered, run.waited, run.median) == (2, 2, 14.0, 7.0)
-    assert (session.questions, session.answered, session.waited, session.median) == (3, 3, 20.0, 6.0)
+    assert (run.questions, run.waited, run.median) == (2, 14.0, 7.0)
+    assert (session.questions, session.waited, session.median) == (3, 20.0, 6.0)
 
 
 def test_questions_that_wait_together_count_once() -> None:
@@ -57,7 +57,7 @@ def test_an_open_question_has_waited_until_now_and_has_no_answer() -> None:
     story.asks(story.queued("bash", "a"), "bash", "a", "")
 
     found = figures(fold(story).questions, story.now + 7)
-    assert (found.questions, found.answered, found.waited, found.median) == (1, 0, 7.0, None)
+    assert (found.questions, found.waited, found.median) == (1, 7.0, None)
 
 
 def test_only_the_user_answers_a_question() -> None:
@@ -65,7 +65,7 @@ def test_only_the_user_answers_a_question() -> None:
     ask(story, "bash(make:*)", 5.0, by="policy")
     ask(story, "bash(make:*)", 5.0, by="cancel", decision="deny")
 
-    assert figures(fold(story).questions, story.now).answered == 0
+    assert figures(fold(story).questions, story.now).median is None
     assert best_saving(fold(story).questions, story.now) is None
 
 

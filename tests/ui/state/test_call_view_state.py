@@ -56,7 +56,7 @@ def test_output_of_a_cancelled_call_stays() -> None:
 
     view = seen(QUEUED, STARTED, out, ended(status="cancelled", is_error=True, content=(TextBlock(text="cancelled"),)))
 
-    assert (view.live.text, view.outcome.result, view.outcome.is_error) == ("so far", "cancelled", True)
+    assert (view.live.text, view.outcome.result, view.status) == ("so far", "cancelled", "cancelled")
 
 
 def test_events_after_the_end_are_ignored() -> None:
@@ -111,7 +111,7 @@ def test_the_diff_is_that_of_the_change_or_else_of_the_proposal() -> None:
     assert seen(QUEUED, started, ended(details={"diff": "said"})).diff == "said"
     assert seen(QUEUED, started).diff == "would"
     assert seen(QUEUED, STARTED).diff == ""
-    assert seen(QUEUED, changed).changes.files == [FileChange("a", "modified", "did\n")]
+    assert seen(QUEUED, changed).changes.files == [FileChange("a", "did\n")]
 
 
 def test_long_results_keep_head_and_tail() -> None:

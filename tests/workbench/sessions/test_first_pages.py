@@ -11,7 +11,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session.journal import JournalFile
 from tui_agent.settings import Locations
 from tui_agent.ui.app.session_rows import age_text
-from tui_agent.workbench.sessions.session_launch import collect_first_page, is_first_run, keep_theme, starters_for
+from tui_agent.workbench.sessions.session_launch import first_page, is_first_run, keep_theme, starters_for
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-async def test_the_last_three_sessions_of_the_folder_are_offered_without_open_ones(
+def test_the_last_three_sessions_of_the_folder_are_offered_without_open_ones(
     locations: Locations, folder: Path, tmp_path: Path
 ) -> None:
     for number in range(5):
@@ -30,7 +30,7 @@ async def test_the_last_three_sessions_of_the_folder_are_offered_without_open_on
     save(locations.sessions_dir, "other", tmp_path, "elsewhere", minutes=1)
     journal = JournalFile(locations.sessions_dir / "s4.jsonl")
     try:
-        page = await collect_first_page(replace(options_for(folder), demo=False), locations, age_text, first_run=False)
+        page = first_page(replace(options_for(folder), demo=False), locations, age_text, first_run=False)
     finally:
         journal.close()
 
@@ -39,9 +39,9 @@ async def test_the_last_three_sessions_of_the_folder_are_offered_without_open_on
     assert page.sessions[0].title.startswith("prompt ")
 
 
-async def test_without_any_files_the_page_is_that_of_a_first_run(locations: Locations, folder: Path) -> None:
+def test_without_any_files_the_page_is_that_of_a_first_run(locations: Locations, folder: Path) -> None:
     assert is_first_run(locations)
-    page = await collect_first_page(options_for(folder), locations, age_text, first_run=True)
+    page = first_page(options_for(folder), locations, age_text, first_run=True)
     assert page.sessions == ()
     assert page.is_first_run
     assert page.key
@@ -66,13 +66,13 @@ def test_starters_fit_the_folder(folder: Path) -> None:
     assert len(starters_for(folder / "missing")) == 3
 
 
-async def test_a_theme_is_written_only_where_no_settings_exist(locations: Locations) -> None:
-    path = Path(await keep_theme("light", locations, ""))
+def test_a_theme_is_written_only_where_no_settings_exist(locations: Locations) -> None:
+    path = Path(keep_theme("light", locations.user_file, ""))
     assert path.read_text() == '[ui]\ntheme = "light"\n'
-    await keep_theme("ansi", locations, "light")
+    keep_theme("ansi", locations.user_file, "light")
     assert path.read_text() == '[ui]\ntheme = "ansi"\n'
 
     path.write_text('model = "mine"\n')
     with pytest.raises(ConfigurationError, match="exists; write the theme there"):
-        await keep_theme("light", locations, "ansi")
+        keep_theme("light", locations.user_file, "ansi")
     assert path.read_text() == 'model = "mine"\n'

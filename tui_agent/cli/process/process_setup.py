@@ -10,6 +10,8 @@ import threading
 from contextlib import suppress
 from types import ModuleType
 
+from .late_functions import compile_at_once, compile_late
+
 _SET_DUMPABLE = 4
 """`PR_SET_DUMPABLE` of prctl(2)."""
 
@@ -37,6 +39,7 @@ def begin_start() -> None:
     """
     gc.set_threshold(_FIRST_OBJECTS, 10, 10)
     sys.setswitchinterval(_SWITCH_SECONDS)
+    compile_late()
     # pydantic would read the metadata of every installed package, in search of plugins that we do not want.
     without_plugins = ModuleType(_PLUGIN_LOADER)
     vars(without_plugins)["get_plugins"] = tuple
@@ -45,6 +48,7 @@ def begin_start() -> None:
 
 def end_start() -> None:
     """Collect garbage after more new objects than by default, and never in what is loaded: it stays."""
+    compile_at_once()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
     sys.setswitchinterval(_USUAL_SWITCH_SECONDS)

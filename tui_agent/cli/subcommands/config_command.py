@@ -12,9 +12,11 @@ from pydantic_core import to_jsonable_python
 from tui_agent.cli.process.controlling_terminal import say, say_json, say_problem
 from tui_agent.cli.screen_parts import wrong_key_settings, wrong_theme_setting
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, settings_mistakes, value_of
+from tui_agent.settings import LoadedSettings, Locations, key_names, settings_mistakes, value_of
 from tui_agent.workbench.configuration.definition_files import file_problems, own_definitions, project_definitions
-from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks, with_file_rules
+from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.permission_rules import parse_rules, shadowed_rules
 from tui_agent.workbench.configuration.project_trust import (
     folder_trust,
@@ -135,8 +137,7 @@ def _origin(loaded: LoadedSettings, key: str) -> str:
 
 def _load() -> LoadedSettings:
     locations = Locations.of_user(os.environ)
-    loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
-    loaded = with_file_rules(loaded, Path.cwd())
+    loaded = load_effective_settings(LaunchOptions.for_command(Path.cwd()), locations)
     parse_rules(loaded.rules)
     left_out = folder_trust(Path.cwd(), locations).left_out
     return replace(loaded, ignored=(*loaded.unknown_variables, *loaded.ignored, *left_out))

@@ -28,7 +28,7 @@ from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnd
 from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
-from tui_agent.settings import HookSettings, Locations, Settings, load_settings
+from tui_agent.settings import HookSettings, Locations, load_settings
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
 from tui_agent.workbench.configuration.named_secrets import withhold_named_secrets
@@ -82,7 +82,8 @@ def test_hooks(event: str, tool: str | None, input_json: str | None, result: str
         raise click.UsageError(f'{event} needs a tool and its input, such as bash \'{{"command":"ls"}}\'')
     _expect_tool(tool)
     call = ToolCall(id="call_test", name=tool, arguments=_arguments(input_json))
-    of_event = [hook for hook in _settings().hooks if hook.on == event]
+    # `[[hooks]]` never come from a project, so its settings are not loaded.
+    of_event = [hook for hook in load_settings(_locations()).settings.hooks if hook.on == event]
     if not of_event:
         say(f"no hook is set for {event}; add one with [[hooks]] in {_user_file()}")
         return 0
@@ -194,11 +195,6 @@ def _arguments(input_json: str) -> JsonObject:
     if not is_object(arguments):
         raise click.UsageError('the input must be a JSON object, such as {"command":"ls"}')
     return arguments
-
-
-def _settings() -> Settings:
-    # `[[hooks]]` never come from a project, so its settings are not loaded.
-    return load_settings(_locations()).settings
 
 
 def _locations() -> Locations:

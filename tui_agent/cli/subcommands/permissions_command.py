@@ -13,11 +13,12 @@ from tui_agent.permissions import SECRET_FILES
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
-from tui_agent.settings import Locations, Settings, load_settings
+from tui_agent.settings import Locations
 from tui_agent.workbench.built_in_tools import tool_finder
-from tui_agent.workbench.configuration.found_hooks import with_file_rules
+from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.permission_rules import parse_rules, rule_tool_names
-from tui_agent.workbench.configuration.project_trust import folder_trust, trust_for
+from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.plugins.plugin_loader import load_plugins
 
 
@@ -67,21 +68,19 @@ def explain(tool: str, input_json: str, *, no_trial: bool) -> None:
     try:
         arguments: object = json.loads(input_json)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"the input is not valid JSON: {_reason(error)}") from error
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise click.UsageError(f"the input is not valid JSON: {reason}") from error
     find_tool, defaults = _setup(no_trial=no_trial)
     say(explain_record({"tool": tool, "input": arguments}, find_tool=find_tool, defaults=defaults))
-
-
-def _reason(error: ValueError | RecursionError) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _setup(*, no_trial: bool) -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
     """Return a function that finds a tool by its name, and what a start here would decide by."""
     locations = Locations.of_user(os.environ)
-    loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
-    loaded = with_file_rules(loaded, Path.cwd())
-    permissions = loaded.settings.permissions
+    loaded = load_effective_settings(LaunchOptions.for_command(Path.cwd()), locations)
+    permissions, settings = loaded.settings.permissions, loaded.settings
+    # As if it works: no process is started to test it.
+    trial = TrialFacts(setting=settings.sandbox, backend="overlay", network=settings.sandbox_network)
     defaults = PermissionDefaults(
         workspace=Path.cwd(),
         layers=parse_rules(loaded.rules),
@@ -89,12 +88,7 @@ def _setup(*, no_trial: bool) -> tuple[Callable[[str], Tool | None], PermissionD
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
         tool_names=rule_tool_names(),
-        trial=NO_TRIAL if no_trial else _trial(loaded.settings),
+        trial=NO_TRIAL if no_trial else trial,
         secret_files=SECRET_FILES if permissions.secret_files is None else permissions.secret_files,
     )
     return tool_finder(Path.cwd(), load_plugins(loaded.settings, Path.cwd()).tools), defaults
-
-
-def _trial(settings: Settings) -> TrialFacts:
-    """Return the facts about a trial that works: no process is started to test it."""
-    return TrialFacts(setting=settings.sandbox, backend="overlay", network=settings.sandbox_network)

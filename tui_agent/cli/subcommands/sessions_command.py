@@ -16,7 +16,7 @@ from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
-from tui_agent.session.message_counts import MessageCounts
+from tui_agent.session.journal_counts import CountsFile
 from tui_agent.settings import Locations
 from tui_agent.workbench.leftover_commands import end_all, find_running_commands
 from tui_agent.workbench.sessions.prompt_store import forget_session
@@ -37,8 +37,8 @@ def list_sessions(as_json: bool, search: str) -> None:
     """List sessions, the one with your latest message first."""
     store = _store()
     found = store.list(search)
-    counts = MessageCounts(store.root)
-    messages = {summary.id: counts.count(summary.path) for summary in found}
+    counts = CountsFile(store.root)
+    messages = {one.id: counted.messages if (counted := counts.count(one.path)) else None for one in found}
     counts.save()
     if as_json:
         rows = [

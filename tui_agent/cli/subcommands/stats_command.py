@@ -21,7 +21,7 @@ def stats(days: int | None, as_json: bool) -> None:
     """Show tokens and cost of all sessions by day, model and folder."""
     store = SessionStore(Locations.of_user(os.environ).sessions_dir)
     since = None if days is None else (datetime.now() - timedelta(days=days - 1)).date()
-    found = read_statistics(store.newest_paths(), since)
+    found = read_statistics(store.root, store.newest_paths(), since)
     if as_json:
         say_json(found.to_json())
         return

@@ -29,12 +29,7 @@ _LONGEST_READ = 4_000
 
 
 def consequences_of(argv: Sequence[str], *, before: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the known consequences of a simple command, the worst first.
-
-    Args:
-        argv: its words.
-        before: argv of the command whose output it reads.
-    """
+    """Return the known consequences of a simple command, the worst first; it reads the output of `before`, if any."""
     if not argv:
         return ()
     line = " ".join((base_name(argv[0]), *argv[1:]))[:_LONGEST_READ]

@@ -184,14 +184,7 @@ def _simple_command(text: str) -> SimpleCommand | None:
 
 
 def refusal_of_line(line: str, tool: str, subject: Subject | None, offered: Collection[str]) -> str:
-    """Return why a typed rule may not be stored, in words for the user; empty if it may.
-
-    Args:
-        line: one rule, as typed.
-        tool: the tool of the call.
-        subject: what the call is about.
-        offered: the rules that were proposed for the call, one on each line.
-    """
+    """Return why a typed rule may not be stored, in words for the user; empty if it may."""
     try:
         rule = Rule.parse("allow", line)
     except ConfigurationError as error:

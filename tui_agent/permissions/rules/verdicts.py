@@ -78,14 +78,7 @@ def _order(finding: Finding) -> tuple[int, int, bool]:
 
 
 def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str, *, asks: str = "") -> Finding:
-    """Return the mode's finding for an action that no rule decides (S1-16).
-
-    Args:
-        mode: the mode.
-        access_kind: the kind of action.
-        what: the action, as an object of `allows`.
-        asks: reason for a question; by default only that no rule allows the action.
-    """
+    """Return the mode's finding for an action that no rule decides (S1-16)."""
     if mode is PermissionMode.ALLOW or (mode is PermissionMode.ACCEPT_EDITS and access_kind == "edit"):
         return Finding("allow", "mode", f"mode {mode.words} permits {what}")
     if mode is PermissionMode.DENY:

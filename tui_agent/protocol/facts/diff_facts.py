@@ -48,6 +48,18 @@ class ChangedFileList:
     files: tuple[ChangedFile, ...] = ()
     note: str = ""
     """Reason why it is empty or not complete."""
+    kept: int = 0
+    """Number of files that the user kept, which are not listed as long as they stay the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A branch or commit that can be reviewed."""
+
+    name: str
+    text: str
+    """First line of the commit's message."""
+    kind: Literal["branch", "commit"]
 
 
 @dataclass(frozen=True, slots=True)

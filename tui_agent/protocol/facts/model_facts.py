@@ -32,3 +32,14 @@ class ModelFact:
         if self.input_price is None or self.output_price is None:
             return "no price"
         return f"${self.input_price:,.2f} in, ${self.output_price:,.2f} out"
+
+
+@dataclass(frozen=True, slots=True)
+class SideAnswer:
+    """The model's answer to a request beside the conversation."""
+
+    text: str
+    model: str
+    stop_reason: str
+    cost: float | None = None
+    """Dollars; None if the model's price is unknown."""

@@ -83,12 +83,7 @@ class RewindPlan:
     """Directories that undone commands named and changed, and of which nothing was saved."""
 
     def chosen(self, scope: Scope, overwritten: AbstractSet[Path] = frozenset()) -> tuple[FileStep, ...]:
-        """Return the steps to carry out.
-
-        Args:
-            scope: parts to restore.
-            overwritten: files with a conflict that the user includes.
-        """
+        """Return the steps to carry out, with those in conflict that the user includes."""
         if scope == "conversation":
             return ()
         steps = (step for step in self.steps if step.kind != "stuck")

@@ -6,7 +6,7 @@ The SDK finds the credentials where the tools of each cloud have them, and signs
 import base64
 import json
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import Any, ClassVar, cast
 
@@ -15,13 +15,13 @@ import httpx2
 from tui_agent.protocol.endpoint import Endpoint
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.providers.anthropic_sdk import MESSAGES, SdkClient, address_of, isolated_headers
+from tui_agent.providers.anthropic_sdk import MESSAGES, SdkClient, isolated_headers
 from tui_agent.providers.connection import network_of, root_cause, secret_values
-from tui_agent.providers.endpoint_client import EndpointClient
+from tui_agent.providers.connection_settings import ConnectionSettings
+from tui_agent.providers.endpoint_client import EndpointClient, address_of
 from tui_agent.providers.error_details import ErrorDetails
 from tui_agent.providers.lean_import import hidden_package
 from tui_agent.providers.provider_failures import ErrorFactory
-from tui_agent.providers.refused_fields import VERSION_FIELD
 from tui_agent.providers.sdk_response import SdkResponse
 
 with hidden_package("aiohttp"):
@@ -39,43 +39,25 @@ class CloudClient(SdkClient):
     """Advice about credentials that are missing or refused."""
     what: ClassVar[str] = "No credentials were found"
 
-    def __init__(
-        self,
-        *,
-        api_key: str | None,
-        auth_token: str | None,
-        base_url: str | None,
-        headers: Mapping[str, str],
-        connect_timeout: float,
-        silence_timeout: float,
-        isolated: bool = True,
-    ) -> None:
-        """Create the SDK's client; send nothing.
-
-        Raises:
-            ProviderError: there are no credentials, or region, project or address are missing or invalid.
-        """
-        key = api_key or auth_token
-        secrets = tuple(filter(None, (key, *map(os.environ.get, _SECRETS), *secret_values(headers))))
+    def _create(self, settings: ConnectionSettings) -> None:
+        key = settings.api_key or settings.auth_token
+        secrets = tuple(filter(None, (key, *map(os.environ.get, _SECRETS), *secret_values(settings.headers))))
         self.errors = ErrorFactory(secrets, key_advice=self.key_advice)
-        timeout = httpx2.Timeout(silence_timeout, connect=connect_timeout)
         common: dict[str, Any] = {
-            "base_url": base_url,
-            "default_headers": isolated_headers(headers, None),
+            "base_url": settings.base_url,
+            "default_headers": isolated_headers(settings.headers, None),
             "max_retries": 0,
-            "timeout": timeout,
+            "timeout": self._timeout,
         }
         try:
             # The address is the SDK's choice, and the proxy depends on it.
-            address = str(self.make_client(key, common).base_url)
-            network = network_of(address)
-            proxy = None if network.proxy is None else network.proxy.url
-            http = DefaultAsyncHttpxClient(timeout=timeout, verify=network.context, trust_env=False, proxy=proxy)
+            self._network = network = network_of(str(self.make_client(key, common).base_url))
+            http = DefaultAsyncHttpxClient(
+                timeout=self._timeout, verify=network.context, trust_env=False, proxy=network.proxy_url
+            )
             self._client = cast(AsyncAnthropic, self.make_client(key, {**common, "http_client": http}))
         except self.failures() as error:
             raise self._no_credentials(error) from None
-        self.warnings, self._proxy = network.warnings, network.proxy
-        self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
         self.errors = ErrorFactory(secrets, address_of(self._client), self.key_advice)
 
     def make_client(self, key: str | None, common: dict[str, Any]) -> Any:
@@ -92,10 +74,10 @@ class CloudClient(SdkClient):
         """True: the SDK looks for them with the first request."""
         return True
 
-    async def _send(self, body: bytes, headers: Mapping[str, str]) -> object:
+    async def _send(self, body: bytes, version: str | None, betas: Iterable[str]) -> object:
         """Send one request; the SDK makes the address from its fields, and signs it."""
         fields: JsonObject = json.loads(body)
-        if version := headers.get(VERSION_FIELD):
+        if version:
             fields["anthropic_version"] = version
         try:
             return await self._client.post(
@@ -104,10 +86,7 @@ class CloudClient(SdkClient):
                 body=fields,
                 stream=True,
                 stream_cls=AsyncStream[object],
-                options={
-                    "follow_redirects": False,
-                    "headers": {name: value for name, value in headers.items() if name != VERSION_FIELD},
-                },
+                options={"follow_redirects": False, "headers": self._request_headers(None, betas)},
             )
         except (AnthropicError, httpx2.HTTPError):
             raise

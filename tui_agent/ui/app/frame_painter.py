@@ -5,7 +5,8 @@ each new line, although most rows have only moved up. The first frame is kept fo
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from rich.color import ColorSystem
@@ -20,11 +21,16 @@ from tui_agent.ui.base.app_type import AnyScreen
 
 MIN_MOVED = 3
 """Least number of moved rows for which the terminal scrolls."""
+MAX_GAP = 12
+"""Most cells between two changed ones that are written, too, instead of a move to the second one."""
 MAX_PLACES = 8
 """Most rows with equal pieces among which a moved one is sought."""
 
 _RESET = "\x1b[0m"
 _SEQUENCE = re.compile(r"\x1b\[(?:(?P<style>[\d;]*)m|\d+;\d+H)")
+_COLOUR = re.compile(r"(?:^|;)([34]8);(?:2;\d+;\d+;\d+|5;\d+)(?=;|$)")
+_LINES = {"4", "7", "9", "21", "53"}
+"""Attributes that a blank shows in the colour of the text."""
 _CERTAIN = re.compile("[ -~\x1b\u00a0-\u02ff\u2010-\u2027\u2500-\u25ff]*")
 """Text whose width terminals agree about, with the sequences of its styles."""
 
@@ -32,6 +38,8 @@ Piece = tuple[str, int]
 """Part of a row: its text with the sequences of its styles, and its width in cells."""
 Row = dict[int, Piece]
 """Pieces of a row by their first column, in order."""
+Cell = tuple[str, str]
+"""A character of one cell and its style."""
 
 
 class FramePainter:
@@ -57,18 +65,23 @@ class FramePainter:
             rows = [_whole_row(strips, console) for strips in update.strips]
             self._width = update.region.width
             self._rows = rows if update.region.offset == (0, 0) else []
-            return _difference([{}] * len(rows), rows, update.region.y)
+            return _without_repetitions(_difference([{}] * len(rows), rows, update.region.y))
         if len(before) != len(update.chops):
             before = [Row() for _ in update.chops]
         rows = list(before)
-        for y in dict.fromkeys(y for y, _, _ in update.spans):
-            rows[y] = _updated_row(before[y], y, update, console)
+        spans: dict[int, list[tuple[int, int]]] = {}
+        for y, first, last in update.spans:
+            spans.setdefault(y, []).append((first, last))
+        for y, changed in spans.items():
+            rows[y] = _updated_row(
+                before[y], changed, zip(update.chop_ends[y], update.chops[y].items(), strict=False), console
+            )
         self._rows = rows
-        written = _difference(before, rows)
-        scrolled = self._scrolled(before, rows)
-        return written if scrolled is None or len(written) <= len(scrolled) else scrolled
+        written, scrolled = _difference(before, rows), self._scrolled(before, rows)
+        scrolls = scrolled is not None and _length(scrolled) < _length(written)
+        return _without_repetitions(scrolled if scrolled is not None and scrolls else written)
 
-    def _scrolled(self, before: list[Row], rows: list[Row]) -> str | None:
+    def _scrolled(self, before: list[Row], rows: list[Row]) -> list[str] | None:
         """Return the sequences that scroll moved rows and write the rest; None if too few rows have moved."""
         places: dict[tuple[int, Piece], list[int]] = {}
         for y, row in enumerate(before):
@@ -91,7 +104,7 @@ class FramePainter:
         after = list(before)
         for y in range(top, bottom + 1):
             after[y] = before[y + shift] if top <= y + shift <= bottom else {}
-        return _scroll(top, bottom, shift) + _difference(after, rows)
+        return [_scroll(top, bottom, shift), *_difference(after, rows)]
 
 
 class _Frame(CompositorUpdate):
@@ -115,13 +128,19 @@ def _whole_row(strips: Iterable[Strip], console: Console) -> Row:
     return row
 
 
-def _updated_row(old: Row, y: int, update: ChopsUpdate, console: Console) -> Row:
-    """Return a row with its new pieces; old ones that they overlap are no longer known."""
-    spans = [(x1, x2) for span_y, x1, x2 in update.spans if span_y == y]
+def _updated_row(
+    old: Row,
+    spans: Sequence[tuple[int, int]],
+    pieces: Iterable[tuple[int, tuple[int, Strip | None]]],
+    console: Console,
+) -> Row:
+    """Return a row with its new pieces, each given after its end; old ones that they overlap are no longer known."""
     new: Row = {}
-    for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-        if strip is not None and any(x < x2 and end > x1 for x1, x2 in spans):
+    for end, (x, strip) in pieces:
+        if strip is not None and any(x < last and end > first for first, last in spans):
             new[x] = strip.render(console), strip.cell_length
+    if all(x in old and old[x][1] == cells for x, (_, cells) in new.items()):
+        return {**old, **new}
     for x, (_, cells) in old.items():
         if not any(x < start + width and start < x + cells for start, (_, width) in new.items()):
             new[x] = old[x]
@@ -137,31 +156,100 @@ def _scroll(top: int, bottom: int, shift: int) -> str:
     return f"{_RESET}\x1b[{top + 1};{bottom + 1}r\x1b[{place + 1};1H{step * abs(shift)}\x1b[r"
 
 
-def _difference(before: list[Row], rows: list[Row], first: int = 0) -> str:
-    """Return the sequences that write the pieces of rows that differ; `first` is the number of the first row."""
+def _difference(before: list[Row], rows: list[Row], first: int = 0) -> list[str]:
+    """Return the sequences that write the cells of rows that differ; `first` is the number of the first row."""
     texts: list[str] = []
     for y, (shown, row) in enumerate(zip(before, rows, strict=True), first + 1):
-        end, is_moved = -1, False
-        for x, piece in row.items() if row is not shown else ():
-            if not is_moved and shown.get(x) == piece:
+        if row is shown or row == shown:
+            continue
+        now = _row_cells(row)
+        was = _row_cells(shown) if now is not None else None
+        texts += _changed_pieces(shown, row, y) if now is None or was is None else _changed_cells(was, now, y)
+    return texts
+
+
+def _changed_pieces(shown: Row, row: Row, y: int) -> Iterable[str]:
+    """Yield the sequences that write the pieces of a row that differ, where terminals may disagree about widths."""
+    end, is_moved = -1, False
+    for x, piece in row.items():
+        if not is_moved and shown.get(x) == piece:
+            continue
+        # What follows is written, too, if the terminal may have drawn one of both texts wider or narrower.
+        is_moved = is_moved or _cells(piece[0]) is None or (x in shown and _cells(shown[x][0]) is None)
+        yield piece[0] if x == end else f"\x1b[{y};{x + 1}H{piece[0]}"
+        # Behind such text, each piece begins at its own column, in this frame and in later ones.
+        end = -1 if is_moved else x + piece[1]
+
+
+def _changed_cells(was: Mapping[int, Cell], now: Mapping[int, Cell], y: int) -> Iterable[str]:
+    """Yield the sequences that write the cells of a row that differ, and the few between them."""
+    changed = [x for x, cell in now.items() if was.get(x) != cell]
+    place = 0
+    while place < len(changed):
+        first = last = changed[place]
+        while place < len(changed) and changed[place] <= last + MAX_GAP:
+            last = changed[place]
+            place += 1
+        yield f"\x1b[{y};{first + 1}H"
+        style = None
+        for x in range(first, last + 1):
+            if x not in now:
                 continue
-            # What follows is written, too, if the terminal may have drawn one of both texts wider or narrower.
-            is_moved = is_moved or not all(_CERTAIN.fullmatch(text) for text, _ in (piece, shown.get(x, piece)))
-            texts.append(piece[0] if x == end else f"\x1b[{y};{x + 1}H{piece[0]}")
-            # Behind such text, each piece begins at its own column, in this frame and in later ones.
-            end = -1 if is_moved else x + piece[1]
-    return _without_repetitions("".join(texts))
+            sign, wanted = now[x]
+            if style is None or (wanted != style and not (sign == " " and wanted == _ground(style))):
+                style = wanted
+                yield f"\x1b[{style or 0}m"
+            yield sign
+        yield _RESET
 
 
-def _without_repetitions(text: str) -> str:
-    """Return text without the sequences that set a style which is in force already."""
+def _row_cells(row: Row) -> dict[int, Cell] | None:
+    """Return the known cells of a row by their columns; None if terminals may disagree about widths."""
+    cells: dict[int, Cell] = {}
+    for x, (text, _) in row.items():
+        if (found := _cells(text)) is None:
+            return None
+        cells.update(enumerate(found, x))
+    return cells
+
+
+@lru_cache(maxsize=256)
+def _cells(text: str) -> tuple[Cell, ...] | None:
+    """Return the character and the style of each cell of a piece; None if terminals may disagree about widths."""
+    if not _CERTAIN.fullmatch(text):
+        return None
+    cells: list[Cell] = []
+    style, place = "", 0
+    for match in (*_SEQUENCE.finditer(text), None):
+        end = len(text) if match is None else match.start()
+        blank = _ground(style)
+        cells += [(sign, blank if sign == " " else style) for sign in text[place:end]]
+        if match is not None:
+            place, style = match.end(), "" if match["style"] in (None, "0") else match["style"]
+    return tuple(cells)
+
+
+@lru_cache(maxsize=256)
+def _ground(style: str) -> str:
+    """Return a style without what no blank shows: the colour of the text."""
+    attributes, _, ground = _parts_of_style(style)
+    return style if _LINES & {*attributes.split(";")} else ";".join(filter(None, (attributes, ground)))
+
+
+def _length(texts: Iterable[str]) -> int:
+    return sum(map(len, texts))
+
+
+def _without_repetitions(texts: Iterable[str]) -> str:
+    """Return joined texts whose sequences only change what differs from the style in force."""
+    text = "".join(texts)
     parts: list[str] = []
     in_force = wanted = ""
     place = 0
     for match in _SEQUENCE.finditer(text):
         if place < match.start():
             if wanted != in_force:
-                parts.append(f"\x1b[0;{wanted}m" if wanted else _RESET)
+                parts.append(_change_of_style(in_force, wanted))
                 in_force = wanted
             parts.append(text[place : match.start()])
         place = match.end()
@@ -170,6 +258,24 @@ def _without_repetitions(text: str) -> str:
         else:
             wanted = "" if match["style"] == "0" else match["style"]
     return "".join((*parts, _RESET if in_force else "", text[place:]))
+
+
+@lru_cache(maxsize=256)
+def _change_of_style(before: str, now: str) -> str:
+    """Return the sequence for a style where another one is in force."""
+    (had, text, ground), (has, new_text, new_ground) = _parts_of_style(before), _parts_of_style(now)
+    if had != has or (text and not new_text) or (ground and not new_ground):
+        return f"\x1b[0;{now}m" if now else _RESET
+    return f"\x1b[{';'.join(new for old, new in ((text, new_text), (ground, new_ground)) if new != old)}m"
+
+
+def _parts_of_style(style: str) -> tuple[str, str, str]:
+    """Return the attributes of a style, the colour of its text and that of its ground; those with a number of 24 bits.
+
+    All other colours are among the attributes.
+    """
+    colours = {match[1]: match[0].strip(";") for match in _COLOUR.finditer(style)}
+    return _COLOUR.sub("", style).strip(";"), colours.get("38", ""), colours.get("48", "")
 
 
 def first_frame(screen: AnyScreen, composer: TextArea) -> StartFrame | None:

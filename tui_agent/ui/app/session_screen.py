@@ -2,14 +2,11 @@
 
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import ClassVar
-
-from textual.binding import BindingType
 
 from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import now_ms
-from tui_agent.ui.base.commands import bindings_for, command, hint
+from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.list_page import ListPage
 from tui_agent.ui.text.line import Line, Run
@@ -29,7 +26,6 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
     KEYS = ("choose", "rename", "fork", "delete", "close")
     SEARCHES = True
     DETAIL_ROWS = 10
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("sessions")]
 
     def __init__(
         self,

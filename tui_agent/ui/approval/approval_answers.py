@@ -102,8 +102,6 @@ class RuleOffer:
         """Return what a text means while it is typed: why it is refused, or what it would have answered.
 
         Args:
-            text: the rule, one on each line.
-            width: cells of a row.
             with_past: False to leave out earlier requests, which take a moment to find.
         """
         if refusal := self.refusal(text):
@@ -114,7 +112,6 @@ class RuleOffer:
         """Return the rule, its lifetime and file, how to remove it, and the requests it would have answered.
 
         Args:
-            width: cells of a row.
             fixed: True to leave out the keys that change the rule.
         """
         what = "kept without a question:" if self._request.changes is not None else "also allowed:"
@@ -223,15 +220,7 @@ _GAP = "  "
 def offered_answers(
     request: ApprovalRequest, offer: RuleOffer, total: int, *, has_parts: bool = False, has_text: bool = True
 ) -> tuple[str, ...]:
-    """Return the actions that answer a request, most used first.
-
-    Args:
-        request: the request.
-        offer: the rule that an answer may store.
-        total: number of waiting requests.
-        has_parts: True if the user can choose parts of the change.
-        has_text: False if there is no text to edit.
-    """
+    """Return the actions that answer a request, most used first."""
     approves, denies = "approve" in request.options, "deny" in request.options
     is_plan = request.question is not None and request.question.kind == "plan"
     offered = {
@@ -289,16 +278,7 @@ def answer_choices(
     is_trial: bool = False,
     is_plan: bool = False,
 ) -> list[Choice]:
-    """Return the answers at a step.
-
-    Args:
-        step: the step.
-        offer: the rule that an answer may store.
-        offered: the actions that answer the request.
-        total: number of waiting requests.
-        is_trial: True if the request is about the changes of a command.
-        is_plan: True if it is about a plan.
-    """
+    """Return the answers at a step."""
     yes, no = ("keep", "discard") if is_trial else ("yes", "no")
     back = _choice("not_now", "back")
     if is_plan and step == "explaining":
@@ -340,11 +320,6 @@ def answer_rows(choices: Sequence[Choice], width: int, most: int) -> list[Line]:
     """Return the answers with their texts in one row if they fit it, else in as few rows as hold them, in columns.
 
     If `most` rows do not hold them, the last answers lose their texts first.
-
-    Args:
-        choices: the answers, most used first.
-        width: cells of a row.
-        most: number of rows.
     """
     for rows in range(1, most + 1):
         if (found := _columns(choices, rows, width)) is not None:

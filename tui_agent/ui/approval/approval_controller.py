@@ -18,7 +18,6 @@ from textual.widget import Widget
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
 from tui_agent.ui.text.shown_paths import shown_summary
@@ -85,7 +84,7 @@ class ApprovalController(TypedKeys):
         self,
         screen: AnyScreen,
         bridge: AnswerTaker,
-        clock: Clock,
+        clock: Callable[[], float],
         pending: PendingApprovals,
         entry: Callable[[], TextEntry],
         foot: FootRows = lambda: (0, 0),
@@ -97,13 +96,6 @@ class ApprovalController(TypedKeys):
         """Create the controller of one chat screen.
 
         Args:
-            screen: the chat screen.
-            bridge: takes the answers.
-            clock: monotonic seconds.
-            pending: the open requests.
-            entry: returns the foot of the screen, which takes other text.
-            foot: returns the rows to leave free below a dialog.
-            cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
             root: returns the workspace of the session; empty if it is not known.
             asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
             answered: shows the answers that may still be recalled, in words; empty if there are none.
@@ -133,11 +125,6 @@ class ApprovalController(TypedKeys):
         self._first_key = 0
         """Place in the run of the first key pressed over the open dialog."""
         self._look_timer: Timer | None = None
-
-    @property
-    def waiting(self) -> int:
-        """Number of open requests."""
-        return len(self._pending)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 

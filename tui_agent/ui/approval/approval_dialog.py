@@ -21,7 +21,6 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.answer_rules import AnswerGuard
 from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.line import NARROWEST, Line, Run
@@ -57,7 +56,7 @@ TALL = 24
 FootRows: TypeAlias = Callable[[], tuple[int, int]]
 """Returns the rows of composer and status line with the queue above them, and without it."""
 Cover: TypeAlias = Callable[[int], None]
-"""Takes the number of rows, from the bottom of the window, that the dialog and the rows below it need."""
+"""Takes the number of rows, from the bottom of the window, that the dialog and the rows below need; 0: none is open."""
 MIN_EDITOR = 8
 """Rows of the input editor."""
 LEAST_OF_EDITOR = 3
@@ -96,19 +95,6 @@ class ApprovalDialog(Vertical):
         at_once: bool = False,
         root: str = "",
     ) -> None:
-        """Create the dialog.
-
-        Args:
-            request: the request to show.
-            offer: the rule that an answer may store.
-            clock: monotonic seconds.
-            position: its number among all requests, from 1.
-            total: number of all requests.
-            foot: returns the rows to leave free below the dialog.
-            cover: keeps what is behind the dialog above it.
-            at_once: True if answers count as soon as the question is drawn.
-            root: the workspace, from which paths are shown.
-        """
         super().__init__(id="approval-dialog")
         self.request = request
         """The request."""
@@ -141,7 +127,7 @@ class ApprovalDialog(Vertical):
         self._reason = LineInput(id="approval-reason", placeholder="why not")
         # A blinking cursor wakes an idle program twice a second.
         self._reason.cursor_blink = False
-        self.row = AnswerRow(self._key_rows, clock, self._show_reason, at_once=at_once, id="approval-keys")
+        self.row = AnswerRow(self._key_rows, clock, self.lay_out, at_once=at_once, id="approval-keys")
         """The answers."""
 
     def compose(self) -> ComposeResult:
@@ -160,11 +146,6 @@ class ApprovalDialog(Vertical):
     def on_mount(self) -> None:
         """Lay out again once the line that announced the request has gone."""
         self.call_after_refresh(self.lay_out)
-
-    @property
-    def guard(self) -> AnswerGuard:
-        """Decides if the question was seen long enough."""
-        return self.row.guard
 
     @property
     def paged(self) -> RowsView:
@@ -302,8 +283,8 @@ class ApprovalDialog(Vertical):
 
     def restart_guard(self) -> None:
         """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
-        self.guard.withdrawn()
-        self.call_after_refresh(self.guard.drawn)
+        self.row.guard.withdrawn()
+        self.call_after_refresh(self.row.guard.drawn)
 
     @property
     def unread(self) -> str:
@@ -331,10 +312,6 @@ class ApprovalDialog(Vertical):
     @on(RowsView.Moved, "#approval-body")
     @on(RowsView.Moved, "#approval-rule")
     def _moved(self) -> None:
-        self.lay_out()
-
-    def _show_reason(self) -> None:
-        """Show why a key did nothing, in a row of its own if there is none between input and answers."""
         self.lay_out()
 
     # --- layout -------------------------------------------------------------------------------------------------------
@@ -403,7 +380,7 @@ class ApprovalDialog(Vertical):
         self._compact, was_compact = compact, self._compact
         head = len(self._head_rows(inner)) + len(self._why_rows(inner))
         self._compact = was_compact
-        state = len(self._state_text(inner)) or int(bool(self.guard.reason) and not gaps)
+        state = len(self._state_text(inner)) or int(bool(self.row.guard.reason) and not gaps)
         return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
 
     def _typed_height(self) -> int:
@@ -466,7 +443,7 @@ class ApprovalDialog(Vertical):
         if text:
             return [*gap, *text]
         unread = self._unread_text() if self.step in ("asking", "confirming") and not self._fits else ""
-        if reason := self.guard.reason:
+        if reason := self.row.guard.reason:
             row = Line(clipped([(reason, "warning strong")], width))
             return [*gap, row] if unread else [row]
         return [*gap, Line(clipped([(unread, "warning")], width))] if unread else gap
@@ -520,7 +497,7 @@ class ApprovalDialog(Vertical):
         )
         if self.step == "asking" and not self._shows_all and not self.is_plan:
             choices = first_answers(choices, width)
-        counts = self.guard.armed or self.field is not None
+        counts = self.row.guard.armed or self.field is not None
         unread = self._awaited is not None or not self.paged.read_to_end
         return [
             replace(

@@ -5,18 +5,17 @@ Each is shown with its whole input; a yes counts only after the user saw the end
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
+from tui_agent.ui.base.commands import command
+from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys, unread_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible, visible_summary
@@ -24,7 +23,7 @@ from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
 from .approval_answers import RuleOffer
 from .approval_reasons import danger_marks
-from .approval_rows import ApprovalRows, line_counts, request_title, unread_text
+from .approval_rows import ApprovalRows, line_counts, request_title
 
 if TYPE_CHECKING:
     from tui_agent.workbench.configuration.permission_rules import RuleImpact
@@ -48,7 +47,6 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
     """The page. Returns the answer, or None if the user goes back."""
 
     CSS_PATH = "approval.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("questions")]
     WHERE = "questions"
     SELECTS = frozenset(("select", "select_all", "select_group", "cursor_up", "cursor_down"))
 
@@ -60,14 +58,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         keys: TypedKeys,
         root: str = "",
     ) -> None:
-        """Create the page.
-
-        Args:
-            requests: the requests that wait.
-            facts: facts about the rules that an answer may store; None: none is stored.
-            keys: keys typed over this page and the questions before.
-            root: the workspace, from which paths are shown.
-        """
+        """Create the page; without `facts` no rule is stored."""
         self._facts = facts
         self._offer: RuleOffer | None = None
         """The rule that is shown before it is stored; None while the requests are."""
@@ -81,7 +72,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         self._rule = RowsView(id="questions-rule")
         self._state = RowsView(self._state_rows, id="questions-state")
         # The user opened this page, so an answer needs no pause before it.
-        self._keys = AnswerRow(self._key_rows, keys.clock, self._show_reason, at_once=True, id="questions-keys")
+        self._keys = AnswerRow(self._key_rows, keys.clock, self._state.redraw, at_once=True, id="questions-keys")
         super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
@@ -195,7 +186,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
     @on(RowsView.Moved, "#questions-rule")
     @on(RowsView.Moved, "#questions-body")
     def _moved(self) -> None:
-        self._state.show(self._state_rows)
+        self._state.redraw()
         if self._keys.row_width:
             self._keys.styles.height = len(self._key_rows(self._keys.row_width))
         self._keys.redraw()
@@ -231,9 +222,6 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         """Let answers count again once what is shown now was seen."""
         self.guard.withdrawn()
         self.call_after_refresh(self.guard.drawn)
-
-    def _show_reason(self) -> None:
-        self._state.show(self._state_rows)
 
     def _rule_rows(self, width: int) -> Sequence[Line]:
         if self._offer is None:

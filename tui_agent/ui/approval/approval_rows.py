@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from rich.cells import cell_len
 
-from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
@@ -28,7 +27,6 @@ from tui_agent.ui.text.argument_rows import (
 from tui_agent.ui.text.diff_rows import MAX_LINES, diff_rows, line_count
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.proposed_rows import change_blocks
-from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.shown_paths import shown_path
 from tui_agent.ui.text.styled_lines import prefixed_lines, width_of_runs, wrapped
@@ -156,13 +154,6 @@ def _as_clause(sentence: str) -> str:
     return first[:1].lower() + first[1:] if first[1:2].islower() else first
 
 
-def unread_text(view: RowsView, key: str) -> str:
-    """Return how many rows are left to read, and with which key; empty once the end was on the screen."""
-    if view.read_to_end:
-        return ""
-    return f"▼ {count_text(view.rows_below, 'more row')} · {key} reads on; yes counts once you saw the end"
-
-
 class ApprovalRows:
     """The rows of one request."""
 
@@ -199,13 +190,7 @@ class ApprovalRows:
         self._made = (width, list(filter(None, self._make(width))))
 
     def rows(self, width: int, *, with_trace: bool = False, spaced: bool = True) -> list[Line]:
-        """Return all rows.
-
-        Args:
-            width: cells of a row.
-            with_trace: True to append every rule that was checked.
-            spaced: True to separate the parts by empty rows.
-        """
+        """Return all rows; `spaced` separates the parts, `with_trace` appends every rule that was checked."""
         if not self.is_laid_out(width):
             self.lay_out(width)
         rows: list[Line] = []

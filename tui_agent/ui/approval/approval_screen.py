@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.events import Resize
 from textual.message import Message
 from textual.widget import Widget
@@ -22,7 +21,7 @@ from textual.widgets import Input
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.trial import ProposedChanges
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints
 from tui_agent.ui.dialogs.question_screen import QuestionScreen, TypedKeys
 from tui_agent.ui.text.rows_view import Paging, RowsView
@@ -84,7 +83,6 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
     CSS_PATH = "approval.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy"), (TALL, "-tall")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("approval")]
     WHERE = "approval"
     SELECTS = frozenset(("page_down", "why", "more"))
     CLICKED = frozenset(
@@ -111,14 +109,9 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         """Create the screen.
 
         Args:
-            request: the request to answer.
             position: its number among all requests, from 1.
-            total: number of all requests.
             facts: facts about the rules that an answer may store; None: none is stored.
-            keys: keys typed over this question and those before.
             at_once: True if answers count as soon as the question is drawn.
-            foot: returns the rows to leave free below the dialog.
-            cover: keeps what is behind the dialog above it.
             root: the workspace, from which paths are shown, and whose texts a command has changed in its trial.
             edit: a text among these that the user edits first.
         """

@@ -35,12 +35,7 @@ class AttentionLine(Widget):
         """The user clicked the line to open the request."""
 
     def __init__(self, key: str = "", *, id: str | None = None) -> None:  # noqa: A002
-        """Create a hidden line.
-
-        Args:
-            key: how the user opens the request; empty: with the key of the chat.
-            id: identifier of the widget.
-        """
+        """Create a hidden line; `key` says how the user opens the request, if not with the key of the chat."""
         super().__init__(id=id)
         self._key = key or hint("chat.next_approval")
         self._request: ApprovalRequest | None = None

@@ -198,8 +198,6 @@ class ProposedParts:
 class ChangedText:
     """The text of one file to edit, and the selection that keeps the edited text."""
 
-    is_json = False
-
     def __init__(self, path: str, text: str, selection: JsonObject) -> None:
         self._path, self._selection = path, selection
         self.text = text
@@ -239,12 +237,7 @@ def editable(changes: ProposedChanges) -> tuple[str, ...]:
 
 
 def proposed_parts(changes: ProposedChanges, texts: Mapping[str, str]) -> ProposedParts:
-    """Return the parts of a proposal.
-
-    Args:
-        changes: the proposal.
-        texts: new texts by path, as `new_texts` returns them; other files are kept as a whole or not at all.
-    """
+    """Return the parts of a proposal; without its new text in `texts`, a file is kept as a whole or not at all."""
     found: list[tuple[str, ChangePart]] = []
     if changes.repository:
         words = ", ".join(changes.repository)

@@ -2,25 +2,24 @@
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
 from tui_agent.protocol.diffs import FileDiff
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
+from tui_agent.ui.base.commands import command
+from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys, unread_text
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, prefixed_lines, width_of_runs, wrapped
 
-from .approval_rows import request_title, unread_text
+from .approval_rows import request_title
 from .change_parts import ChangedText, ChangePart, ChangeParts, ProposedParts
 
 _MARGIN = 4
@@ -35,7 +34,6 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
     """The page. Returns what the user has chosen."""
 
     CSS_PATH = "approval.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("parts")]
     WHERE = "parts"
     SELECTS = frozenset(("toggle_part", "toggle_all", "cursor_up", "cursor_down"))
 
@@ -46,13 +44,7 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
         *,
         keys: TypedKeys,
     ) -> None:
-        """Create the page with every part accepted, except conflicts.
-
-        Args:
-            request: the request.
-            parts: its parts.
-            keys: keys typed over this page and the questions before.
-        """
+        """Create the page with every part accepted, except conflicts."""
         self.request = request
         """The request."""
         self._parts = parts
@@ -61,7 +53,7 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
         self._body.use(parts.parts)
         self._state = RowsView(self._state_rows, id="parts-state")
         # The user opened this page, so an answer needs no pause before it.
-        self._keys = AnswerRow(self._key_rows, keys.clock, self._show_reason, at_once=True, id="parts-keys")
+        self._keys = AnswerRow(self._key_rows, keys.clock, self._state.redraw, at_once=True, id="parts-keys")
         super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
@@ -144,7 +136,7 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
 
     @on(RowsView.Moved, "#parts-body")
     def _moved(self) -> None:
-        self._state.show(self._state_rows)
+        self._state.redraw()
         if self._keys.row_width:
             self._keys.styles.height = len(self._key_rows(self._keys.row_width))
         self._keys.redraw()
@@ -184,9 +176,6 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
         ]
         margin = width_of_runs(first)
         return prefixed_lines(wrapped(runs, width - margin), first, ((" " * margin, ""),))
-
-    def _show_reason(self) -> None:
-        self._state.show(self._state_rows)
 
     def _state_rows(self, width: int) -> Sequence[Line]:
         if text := self.guard.reason or (self._unread if self.paged.rows_below else ""):

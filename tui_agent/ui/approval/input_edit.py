@@ -29,8 +29,6 @@ class InputEdit:
         path = request.args.get("path")
         file = PurePath(path).name if isinstance(path, str) else ""
         suffix = PurePath(file).suffix
-        self.is_json = self._name is None
-        """True if the text is JSON."""
         whole = json.dumps(request.args, ensure_ascii=False, indent=2, default=str)
         if not _SUFFIX.fullmatch(suffix):
             suffix = ".txt"

@@ -5,11 +5,10 @@ Of the agent it shows one question at a time, with its choices open: digits and 
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Key, Resize
@@ -19,7 +18,7 @@ from textual.widgets import Input
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints
 from tui_agent.ui.dialogs.question_screen import EARLY, NOTHING, AnswerRow, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.text.clipboard import copy_text
@@ -59,7 +58,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     CSS_PATH = "approval.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("server")]
     WHERE = "server"
     CLICKED = frozenset(("accept", "copy_address", "type_address", "decline", "skip", "not_now", "choose_answer"))
 
@@ -76,19 +74,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         cover: Cover = lambda _: None,
         title: str = "",
     ) -> None:
-        """Create the screen.
-
-        Args:
-            question: the question to answer.
-            position: its number among all requests, from 1.
-            total: number of all requests.
-            browser: opens pages; None: nothing can open one here.
-            keys: keys typed over this question and those before.
-            at_once: True if answers count as soon as the question is drawn.
-            foot: returns the rows to leave free below the dialog.
-            cover: keeps what is behind the dialog above it.
-            title: the question in short; empty: as it is without a sub-agent that asks.
-        """
+        """Create the screen; without a `browser` no page can be opened, without a `title` the question has its own."""
         self._question = question
         self._browser = browser
         self._foot, self._keep_above = foot, cover

@@ -7,46 +7,27 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.text_page import page_keys
 from tui_agent.ui.text.diff_rows import diff_rows
-from tui_agent.ui.text.line import Line
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import visible
 
 MOST_OF_ONE = 2_000_000
 """Most characters of one diff."""
 
 
-class WholeDiffsPage(Paging, ModalScreen[None]):
+class WholeDiffsPage(RowsPage[None]):
     """The page; esc goes back to the question."""
 
-    DEFAULT_CSS = """
-    WholeDiffsPage {
-        align: center middle;
-        & > Vertical {
-            width: 100%;
-            height: 100%;
-            background: $surface;
-            border: round $border;
-            border-title-color: $text;
-            border-subtitle-color: $text-muted;
-            padding: 0 1;
-        }
-    }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail", page_keys())]
 
     def __init__(self, diff: Diff) -> None:
-        """Create the page for a diff."""
         super().__init__()
-        self.diff = diff
-        """The diff."""
-        self._rows = RowsView(self._build)
+        self._rows = RowsView(lambda width: diff_rows(diff.files, width, clean=visible, named=True))
 
     def compose(self) -> ComposeResult:
         """Yield the page."""
@@ -64,9 +45,6 @@ class WholeDiffsPage(Paging, ModalScreen[None]):
     def action_close(self) -> None:
         """Go back."""
         self.dismiss(None)
-
-    def _build(self, width: int) -> list[Line]:
-        return diff_rows(self.diff.files, width, clean=visible, named=True)
 
 
 def whole_diffs(changes: ProposedChanges) -> Diff:

@@ -36,11 +36,7 @@ class CoalescedRefresh(Widget):
 
 @contextmanager
 def settled_together(call: Callable[[Callable[[], None]], object]) -> Generator[None]:
-    """Settle the widgets that change in the block at its end, which takes no message for each.
-
-    Args:
-        call: calls `settle_once` of each widget and contains its failure.
-    """
+    """Settle the widgets that change in the block at its end, without a message for each; `call` contains failures."""
     global _gathered
     outer, gathered = _gathered, list[CoalescedRefresh]()
     _gathered = gathered

@@ -30,6 +30,7 @@ Where: TypeAlias = Literal[
     "permissions",
     "settings",
     "jobs",
+    "tasks",
     "report",
     "timeline",
     "fleet",
@@ -50,6 +51,7 @@ PAGE_OPENERS: Mapping[str, str] = {
     "permissions": "chat.permissions",
     "settings": "chat.settings",
     "jobs": "chat.jobs",
+    "tasks": "chat.tasks",
     "servers": "chat.mcp",
     "welcome": "chat.resume",
     "player": "chat.replay",
@@ -118,15 +120,9 @@ def row(
     """Return a command as a row of a table.
 
     Args:
-        command_id: its id.
         given: how the user gives it: names of keys, the `/` command with its argument, or other input such as
             `!COMMAND`.
-        text: one or two words for hints.
-        help: one line for the help page and the palette.
-        action: Textual action; empty if it is the last part of the id.
         palette: True if the command palette lists it; None: it does if there is a `/` command.
-        priority: True if the key takes precedence over the focused widget.
-        needs: part of the host without which it does nothing.
     """
     keys, slash, argument = _GIVEN.findall(given)[0]
     return Command(

@@ -27,12 +27,7 @@ class ErrorBoundary:
     """Handles the exceptions of widgets and folds."""
 
     def __init__(self, tell: Callable[[str], object], log_file: Path | None) -> None:
-        """Create the boundary.
-
-        Args:
-            tell: shows a text to the user.
-            log_file: the log file; None: exceptions pass, which ends the app, as tests want it.
-        """
+        """Show errors with `tell`; without a log file exceptions pass, which ends the app, as tests want it."""
         self._tell = tell
         self._log_file = log_file
         self._reported: set[tuple[str, type[Exception]]] = set()

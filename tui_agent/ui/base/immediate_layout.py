@@ -1,10 +1,13 @@
-"""Layout of a screen within one frame, at its first paint, and without a lost `Resize`."""
+"""Layout of a screen within one frame, at its first paint, and without a lost `Resize`; and frames of changed rows."""
 
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
-from textual._compositor import Compositor, ReflowResult
-from textual.geometry import Size
+from textual._compositor import ChopsUpdate, Compositor, ReflowResult
+from textual.geometry import Region, Size
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widget import Widget
 
 
@@ -32,12 +35,15 @@ def apply_initial_breakpoints(screen: Screen[Answer], window: Size) -> None:
 
 
 def report_each_layout(screen: Screen[Any]) -> None:
-    """Give a new screen a compositor from which no widget misses a `Resize`."""
+    """Give a new screen a compositor from which no widget misses a `Resize`, and which asks only for changed rows."""
     cast(Any, screen)._compositor = _LayoutCompositor()
 
 
 class _LayoutCompositor(Compositor):
-    """Compositor that compares each layout with the one before."""
+    """Compositor that compares each layout with the one before, and asks widgets only for rows that a frame shows.
+
+    Textual asks each widget between the first and the last changed row for all its rows, also those that others cover.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,3 +63,38 @@ class _LayoutCompositor(Compositor):
             shown=result.shown | (now.keys() - before.keys()),
             resized=result.resized | {widget for widget, its in now.items() if before.get(widget, its) != its},
         )
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        """Return the changed parts of the screen; None if nothing has changed."""
+        regions = [region.intersection(self.size.region) for region in self._dirty_regions]
+        self._dirty_regions.clear()
+        spans = list(self._regions_to_spans(filter(None, regions)))
+        if not spans:
+            return None
+        return ChopsUpdate(self._pieces(spans), spans, [row[1:] for row in self.cuts])
+
+    def _pieces(self, spans: Iterable[tuple[int, int, int]]) -> list[dict[int, Strip | None]]:
+        """Return the pieces of each row that overlap a span, by their first column."""
+        pieces: list[dict[int, Strip | None]] = [{} for _ in self.cuts]
+        missing: dict[int, set[int]] = {}
+        for y, first, last in spans:
+            row = self.cuts[y]
+            pieces[y] = pieces[y] or dict.fromkeys(row[:-1])
+            missing.setdefault(y, set()).update(x for x, end in pairwise(row) if x < last and end > first)
+        # In front are the first ones.
+        for widget, (region, clip) in self.visible_widgets.items():
+            shown = region.intersection(clip)
+            left, right = shown.column_span
+            rows = [y for y in missing if y in shown.line_range and any(left <= x < right for x in missing[y])]
+            if not rows:
+                continue
+            part = Region(left - region.x, rows[0] - region.y, shown.width, rows[-1] - rows[0] + 1)
+            strips = widget.render_lines(part)
+            for y in rows:
+                cuts = [x for x in self.cuts[y] if left <= x <= right]
+                found = strips[y - rows[0]].divide([x - left for x in cuts[1:]])
+                pieces[y].update((x, strip) for x, strip in zip(cuts, found, strict=False) if x in missing[y])
+                missing[y].difference_update(cuts)
+                if not missing[y]:
+                    del missing[y]
+        return pieces

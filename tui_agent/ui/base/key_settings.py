@@ -33,6 +33,7 @@ _LIST_PAGES: tuple[Where, ...] = (
     "permissions",
     "settings",
     "jobs",
+    "tasks",
     "timeline",
 )
 """Pages that also have the keys of every list."""

@@ -121,6 +121,8 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("diff.open_file", "enter", "open", "Show the differences of this file on a page of their own"),
     row("diff.other_view", "tab", "other view", "Changes of this session, or the work tree against the last commit"),
     row("diff.undo_file", "ctrl+u", "undo the file", "Twice: undo all changes of this file"),
+    row("diff.keep_file", "space", "keep", "Keep this change: the list leaves it out until the file changes again"),
+    row("diff.show_kept", "a", "show kept", "List the kept changes again"),
     row("hunks.undo_parts", "ctrl+u", "undo", "Twice: undo the marked parts, else the one at the cursor"),
     row("hunks.mark_part", "space", "mark for undo", "Mark this part for the undo, or keep it"),
     row("hunks.choose_all", "a", "all", "Mark all parts, or none"),
@@ -162,6 +164,10 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("jobs.open_output", "enter", "output", "Show what the command has printed"),
     row("jobs.stop", "ctrl+x delete", "stop", "Twice: stop the command and everything it started"),
     row("jobs.detach", "ctrl+d", "detach", "Twice: let the command run on after tui-agent has ended"),
+    # tasks
+    row("tasks.open_task", "enter", "open", "Switch to the session, or show all of a question that waits elsewhere"),
+    row("tasks.allow", "y", "allow", "Twice: allow the call that waits in this session"),
+    row("tasks.deny", "n", "deny", "Twice: deny it"),
     # report
     row("report.permissions", "p", "permissions", "Show every rule in force", needs="session"),
     row("report.add_rule", "ctrl+a", "add the rule", "Add the rule that would have saved most time", needs="session"),

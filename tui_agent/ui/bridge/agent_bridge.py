@@ -67,7 +67,6 @@ class AgentBridge(PromptQueue):
 
         Args:
             agent: an agent that another program made; None: `open` follows with a session.
-            bus: the agent's bus.
             mode: the permission mode that the screen shows until `open`.
             prompts: keeps prompts and drafts, from the first key on; None: they are not kept.
         """
@@ -131,7 +130,7 @@ class AgentBridge(PromptQueue):
         if status != self.status:
             self.status = status
             if self._post is not None:
-                self._post(StatusPublished(status))
+                self._post(StatusPublished())
 
     def publish_status(self) -> None:
         """Publish the present status if it has changed."""
@@ -216,7 +215,7 @@ class AgentBridge(PromptQueue):
             post: posts a message; the next batch follows when the screen has set `applied` of the last one.
         """
         self._post = post
-        post(StatusPublished(self.status))
+        post(StatusPublished())
         await self._opened.wait()
         with self._bus.subscribe(since=0) as subscription:
             if await self._relay_past():

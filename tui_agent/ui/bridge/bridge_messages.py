@@ -30,9 +30,7 @@ class AgentStatus:
 
 @dataclass
 class StatusPublished(Message):
-    """The agent's status changed."""
-
-    status: AgentStatus
+    """The agent's status changed; `AgentBridge.status` is the new one."""
 
 
 @dataclass

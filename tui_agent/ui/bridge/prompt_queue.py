@@ -83,24 +83,14 @@ class PromptQueue:
         return self._agent_runs and defined is not None and defined.needs_own_run(text)
 
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
-        """Run a shell command of the user. False, and nothing happens, while the agent works.
-
-        Args:
-            command: the command for bash.
-            said: the command as the user typed it, with its marks.
-            shared: True if the model reads the output.
-        """
+        """Run a shell command, typed as `said`; the model reads the output if `shared`. False while the agent works."""
         if self.is_busy:
             return False
         self._enqueue(partial(self._run_command, command, said, shared=shared), said)
         return True
 
     def compact(self, focus: str) -> bool:
-        """Compact the conversation with a summary by the model. False, and nothing happens, while the agent works.
-
-        Args:
-            focus: what the summary must keep.
-        """
+        """Compact the conversation; the summary keeps `focus`. False, and nothing happens, while the agent works."""
         if self.is_busy:
             return False
         self._enqueue(partial(self._compact, focus))

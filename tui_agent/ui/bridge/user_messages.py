@@ -25,10 +25,7 @@ class PromptAttachments:
     """Reads files, and puts them into messages that contain their labels or mentions."""
 
     def __init__(self, files: "PromptFiles | None" = None) -> None:
-        """
-        Args:
-            files: reads the files; None: nothing can be attached.
-        """
+        """Begin without attachments; without `files`, which reads them, there will be none."""
         self._files = files
         self._blocks: dict[str, Attachment] = {}
 
@@ -128,11 +125,7 @@ class MessageEdits:
     """Changes to the queues of the agent and its sub-agents. Their effects are events."""
 
     def __init__(self, attachments: PromptAttachments, agent: "AgentLoop | None" = None) -> None:
-        """
-        Args:
-            attachments: the attachments of messages.
-            agent: the agent; None: it does not exist yet, and no message is queued.
-        """
+        """Change the queues of an agent; without one, no message is queued yet."""
         self._attachments = attachments
         self._agent = agent
         self._dropped: list[tuple[SteeringQueue, UserMessage, int]] = []

@@ -82,12 +82,7 @@ class SessionService(Protocol):
         ...
 
     def list_screen(self, current: str, words: str, /) -> Screen[str | None]:
-        """Return the screen that lists the sessions. It returns the id of the chosen one.
-
-        Args:
-            current: id of the session on the screen.
-            words: first text of the search.
-        """
+        """Return the screen that lists the sessions with `words`. It returns the id of the chosen one."""
         ...
 
     async def find(self, words: str, /) -> str | None:

@@ -53,23 +53,13 @@ class ChatBody(Vertical, RowStrips):
         options: ChatOptions,
         focus_composer: Callable[[], object],
         use_draft: Callable[[str], object],
-        *,
-        id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the widgets.
-
-        Args:
-            state: the first state to show.
-            options: the settings of the screen.
-            focus_composer: gives the keyboard back to the composer.
-            use_draft: puts a prompt into the composer.
-        """
-        super().__init__(id=id)
+        super().__init__(id="main")
         surroundings = options.surroundings
         self.conversation = Conversation(state.transcript, clock=surroundings.clock, id="conversation")
-        self.side = SideColumn(state, surroundings, id="side")
+        self.side = SideColumn(state, surroundings)
         self.panel = self.side.panel
-        self.strip = PanelStrip(state.ledger, state.plan, id="strip")
+        self.strip = PanelStrip(state.ledger, state.plan)
         self.search = SearchLine(id="search")
         self._row = BodyRow(id="body")
         self._welcome = Welcome(
@@ -79,7 +69,6 @@ class ChatBody(Vertical, RowStrips):
             use_draft=use_draft,
             leave=focus_composer,
             themes=options.theme_names,
-            id="welcome",
         )
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
@@ -253,7 +242,7 @@ class ChatBody(Vertical, RowStrips):
     def _open_call(self, view: CallViewState) -> None:
         def closed(reverts: bool | None) -> None:
             if reverts:
-                self.post_message(CallList.RevertRequested(view))
+                self.post_message(CallList.ChangeRequested("revert", view))
 
         self.app.push_screen(CallDetailScreen(view, clock=self._clock, root=self._state.ledger.root), closed)
 

@@ -27,7 +27,7 @@ from tui_agent.ui.composer.queue_strip import QueueRequest, QueueStrip
 from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
-from .actions.command_actions import CallRequest, CommandActions
+from .actions.command_actions import CommandActions
 from .chat_body import TINY, WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
@@ -67,7 +67,7 @@ class ChatScreen(AnyScreen):
         def put_back(text: str) -> None:
             self.entry.composer.put_back(text)
 
-        self.body = ChatBody(self.state, options, self.focus_composer, put_back, id="main")
+        self.body = ChatBody(self.state, options, self.focus_composer, put_back)
         """Conversation, tool panel and search."""
         self.approvals = ApprovalController(
             self,
@@ -83,7 +83,7 @@ class ChatScreen(AnyScreen):
         )
         """Dialogs of approval requests."""
         above = (self.approvals.line, self.bars.frame)
-        self.entry = PromptArea(self.state.waiting, self.state.status, *above, id="entry")
+        self.entry = PromptArea(self.state.waiting, self.state.status, *above)
         """Queue, menus and composer."""
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
         self.commands = CommandActions(context, lambda: self.state)
@@ -254,10 +254,8 @@ class ChatScreen(AnyScreen):
         self.bars.line.typing = bool(self.entry.composer.text)
         self.bars.line.waiting = len(self.entry.queue.messages)
 
-    @on(CallList.CancelRequested)
-    @on(CallList.ExtendRequested)
-    @on(CallList.RevertRequested)
-    def _call_requested(self, event: CallRequest) -> None:
+    @on(CallList.ChangeRequested)
+    def _call_requested(self, event: CallList.ChangeRequested) -> None:
         self.commands.change_call(event)
 
     # --- keys ---------------------------------------------------------------------------------------------------------

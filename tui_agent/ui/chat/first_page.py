@@ -62,20 +62,9 @@ class Welcome(Widget, can_focus=True):
         use_draft: Callable[[str], object] = str,
         leave: Callable[[], object] = str,
         themes: Callable[[], Sequence[str]] = tuple,
-        id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the page.
-
-        Args:
-            label: text beside the model's name.
-            ideas: example prompts.
-            service: collects the content of the page; None: only the ideas.
-            use_draft: puts a prompt into the composer.
-            leave: gives the keyboard back to the composer.
-            themes: returns the names of the themes.
-            id: the widget's id.
-        """
-        super().__init__(id=id)
+        """Create the page; without a `service` it has only the ideas."""
+        super().__init__(id="welcome")
         self._label = label
         self._service = service
         self._use_draft = use_draft

@@ -62,14 +62,7 @@ class InputRouter:
         state: Callable[[], ScreenState],
         run: Callable[[SlashCall | UnknownSlash], bool],
     ) -> None:
-        """Connect the input with its destinations.
-
-        Args:
-            context: the parts of the chat.
-            entry: receives text that could not be sent.
-            state: returns the present state of the screen.
-            run: runs a `/` command; returns False if it could not, after saying why.
-        """
+        """Connect the input with its destinations; `run` says why a `/` command could not run, and returns False."""
         self._say = context.say
         self.messages = QueueRouter(context, entry, lambda: state().waiting)
         """Changes queued messages."""
@@ -140,11 +133,37 @@ class InputRouter:
                     self._run(unknown)
             case None if (bench := self._bridge.bench) is not None and bench.servers.are_named_in(event.text):
                 self._entry.run_worker(self._expand(event, bench), group="servers", exit_on_error=False)
+            case None if (bench := self._bridge.bench) is not None and self._asks_what_to_review(event.text, bench):
+                self._count_use("review")
+                self._entry.run_worker(self._choose_review(event, bench), group="review", exit_on_error=False)
             case None:
                 if (own := own_command(event.text, self._bridge.status.commands)) is not None:
                     self._count_use(own.slash)
                 self.attachments.submit(event)
         self._show_pending_agent()
+
+    def _asks_what_to_review(self, text: str, bench: "Workbench") -> bool:
+        return bench.definitions.asks_what_to_review(text) and not self._bridge.must_wait(text)
+
+    async def _choose_review(self, event: Composer.Submitted, bench: "Workbench") -> None:
+        """Let the user choose what `/review` reviews; outside of git there is nothing to choose."""
+        revisions = await bench.diff.revisions()
+        if not revisions:
+            self.attachments.submit(event)
+            return
+        # Pages are loaded on demand.
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage
+        from tui_agent.ui.dialogs.fact_items import WORK_TREE, review_items
+
+        def chosen(name: str | None) -> None:
+            if name is None:
+                self._return(event)
+                return
+            event.text = event.text.strip() if name == WORK_TREE else f"{event.text.strip()} {name}"
+            self.attachments.submit(event)
+
+        state = "/review NAME takes any branch, commit or range"
+        self._entry.app.push_screen(ChooserPage("Review", lambda: review_items(revisions), state), chosen)
 
     def _count_use(self, name: str) -> None:
         """Count a command, so that the menu offers those first that are used most."""

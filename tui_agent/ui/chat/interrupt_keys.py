@@ -19,13 +19,6 @@ class InterruptKeys:
     """Holds an answer letter until a pause has passed; if another letter follows before, both are text."""
 
     def __init__(self, entry: PromptArea, clock: Callable[[], float], act: Callable[[Interrupt], None]) -> None:
-        """Create the keys of one menu.
-
-        Args:
-            entry: the menu and the composer.
-            clock: monotonic seconds.
-            act: interrupts in one of the ways of the menu.
-        """
         self._entry = entry
         self._run = TypedRun[Key]()
         self._clock = clock

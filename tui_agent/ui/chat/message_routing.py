@@ -27,12 +27,6 @@ class QueueRouter:
     """Carries out the user's changes to the queue. The results are events."""
 
     def __init__(self, context: ActionContext, entry: PromptArea, queue: Callable[[], WaitingMessages]) -> None:
-        """
-        Args:
-            context: the parts of the chat.
-            entry: shows the message that is being edited.
-            queue: returns the queue as the events show it.
-        """
         self._bridge = context.bridge
         self._entry = entry
         self._queue = queue
@@ -184,13 +178,6 @@ class AttachmentRouter:
         send: Callable[[Composer.Submitted], None],
         refuse: Callable[[Composer.Submitted, str], None],
     ) -> None:
-        """
-        Args:
-            context: the parts of the chat.
-            entry: shows labels and reasons.
-            send: sends a message whose files are attached.
-            refuse: puts a message back into the composer, with the reason.
-        """
         self._bridge = context.bridge
         self._entry = entry
         self._send = send

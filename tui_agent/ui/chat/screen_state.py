@@ -70,9 +70,6 @@ class ScreenState:
         """Start empty.
 
         Args:
-            faults: contains the failures of folds.
-            model: model name until an event reports one.
-            mode: permission mode until an event reports one.
             calls_before: calls before the first event.
             numbers: numbers of those of them that are resumed, by call id.
             shows_pictures: False if the terminal has no colours.

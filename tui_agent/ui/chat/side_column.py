@@ -66,8 +66,8 @@ class SideSection(CoalescedRefresh):
 class PlanSection(SideSection):
     """The plan, while it has open items."""
 
-    def __init__(self, plan: Plan, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(id="plan")
         self._plan = plan
 
     def show(self, plan: Plan) -> None:
@@ -98,8 +98,8 @@ class FilesSection(SideSection):
     class Opened(Message):
         """The user opens the page."""
 
-    def __init__(self, files: ChangedFiles, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, files: ChangedFiles) -> None:
+        super().__init__(id="files")
         self._files = files
 
     def show(self, files: ChangedFiles) -> None:
@@ -163,12 +163,12 @@ class SideColumn(Vertical):
 
     app = getters.app(any_app)
 
-    def __init__(self, state: ScreenState, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self.plan = PlanSection(state.plan, id="plan")
-        self.panel = ToolPanel(state.ledger, surroundings, id="panel")
-        self.files = FilesSection(state.files, id="files")
-        self.times = TimeStrip(state.times, surroundings, id="times")
+    def __init__(self, state: ScreenState, surroundings: TerminalEnvironment) -> None:
+        super().__init__(id="side")
+        self.plan = PlanSection(state.plan)
+        self.panel = ToolPanel(state.ledger, surroundings)
+        self.files = FilesSection(state.files)
+        self.times = TimeStrip(state.times, surroundings)
         self._width: int | None = None
         self._is_beside = self._is_dragged = False
 

@@ -91,18 +91,8 @@ class FrameLine(CoalescedRefresh):
         label: str,
         status: SessionStatus,
         read_tree: ReadTree,
-        *,
-        id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the line.
-
-        Args:
-            place: directory and branch at the start.
-            label: text beside the model's name.
-            status: status of the session.
-            read_tree: returns the branch and True if files are changed; None if that is not known.
-        """
-        super().__init__(id=id)
+        super().__init__(id="frame")
         self._place = place
         self._read_tree = read_tree
         self._is_changed: bool = False
@@ -206,8 +196,8 @@ class StatusLine(CoalescedRefresh):
     read_output: ReadOutput | None = None
     """Runs the command of the settings."""
 
-    def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus) -> None:
+        super().__init__(id="status")
         self._surroundings = surroundings
         self._output = ""
         self._given: JsonObject = {}
@@ -361,8 +351,9 @@ class StatusLine(CoalescedRefresh):
         """Return the time of the run that is in progress."""
         status = self._status
         began_at = status.progress.began_at
-        # In the first state of a run, its clock would show the same seconds as that of the state.
-        is_later = began_at is not None and (status.shown == "waiting_approval" or self._since - began_at >= 1)
+        # In the first state of a run, its clock would show the same seconds as that of the state, if that has one.
+        has_none = status.shown in ("waiting_approval", "retrying")
+        is_later = began_at is not None and (has_none or self._since - began_at >= 1)
         if began_at is None or not is_later or status.progress.ended_at is not None or self.agent_pending:
             return None
         return Content(f"run {seconds_text(self._surroundings.clock() - began_at, tenths=False)}")
@@ -438,9 +429,9 @@ class StatusBars:
         read_tree: ReadTree,
         read_output: ReadOutput,
     ) -> None:
-        self.frame = FrameLine(place, label, status, read_tree, id="frame")
+        self.frame = FrameLine(place, label, status, read_tree)
         """The rule over the composer."""
-        self.line = StatusLine(surroundings, status, id="status")
+        self.line = StatusLine(surroundings, status)
         """The last line."""
         self.line.place = lambda: self.frame.place
         self.line.read_output = read_output

@@ -194,8 +194,9 @@ class Composer(PasteFoldingArea):
 
         mode: VimMode
 
-    def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(placeholder, id=id)
+    def __init__(self, placeholder: str) -> None:
+        super().__init__(placeholder)
+        self.id = "composer"
         self.vim: VimKeys | None = None
         """The keys of vim; None if the user does not want them."""
         self.busy = False
@@ -233,6 +234,11 @@ class Composer(PasteFoldingArea):
         self._chosen = 0
         self._mention: str | None = None
         self._draft_before_search: str | None = None
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The lines of the text, with labels and escapes."""
+        return self.document.lines
 
     @property
     def can_undo_drop(self) -> bool:
@@ -283,7 +289,7 @@ class Composer(PasteFoldingArea):
     def use_vim_keys(self, wanted: bool) -> None:
         """Use the keys of vim, or no longer."""
         if wanted != (self.vim is not None):
-            self.vim = VimKeys(ComposerField(self)) if wanted else None
+            self.vim = VimKeys(self) if wanted else None
             self.post_message(self.ModeChanged("insert"))
 
     def type_text(self) -> None:
@@ -353,7 +359,7 @@ class Composer(PasteFoldingArea):
         start, end = sorted(self.selection)
         if self._ends_in_backslash():
             start = (start[0], start[1] - 1)
-        self._insert("\n", start, end)
+        self.change("\n", start, end)
 
     def action_earlier(self) -> None:
         """Move to the row or suggestion above; on the first row walk through queued messages, then earlier texts."""
@@ -464,19 +470,13 @@ class Composer(PasteFoldingArea):
         return not self.text.strip() or self.draft == self._edited_from
 
     def begin_edit(self, message_id: str, text: str, *, keeps_draft: bool) -> None:
-        """Show a queued message for an edit.
-
-        Args:
-            message_id: its id.
-            text: its text.
-            keeps_draft: True if the text shown so far returns after the edit; else it was typed for the edit.
-        """
+        """Show a queued message for an edit; the present text returns later if `keeps_draft`, else it belongs to it."""
         typed = self.text
         self._draft_aside = typed if keeps_draft else ""
         self.editing, self._edited_from = message_id, text
         self.show(text)
         if typed and not keeps_draft:
-            self._insert(unescape_hidden(typed), self.document.end, self.document.end)
+            self.change(unescape_hidden(typed), self.document.end, self.document.end)
 
     def end_edit(self) -> None:
         """End the edit, and show the draft from before."""
@@ -523,7 +523,7 @@ class Composer(PasteFoldingArea):
         chosen = self._suggested[self._chosen] if self._suggested else _no_prompt()
         if chosen.kind == "prompt":
             self._draft_before_search = None
-            self._insert(chosen.text, (0, 0), self.document.end)
+            self.change(chosen.text, (0, 0), self.document.end)
             self._suggested_for = self.text
             self._offer(())
 
@@ -588,7 +588,7 @@ class Composer(PasteFoldingArea):
         start = (row, column - len(self._mention or "") - 1)
         # After a directory the user may type the name of a file in it.
         gap = "" if chosen.path.endswith("/") else " "
-        self._insert(f"{chosen.text}{gap}", start, (row, column))
+        self.change(f"{chosen.text}{gap}", start, (row, column))
         self._name_file(chosen.text, typed=False)
 
     def _offer(self, entries: tuple[Suggestion, ...]) -> None:
@@ -609,40 +609,3 @@ class Composer(PasteFoldingArea):
     def _row(self) -> int:
         """Return the row of the cursor, with wrapped lines counted as drawn."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
-
-
-class ComposerField:
-    """The composer as the keys of vim see it."""
-
-    def __init__(self, composer: Composer) -> None:
-        self._composer = composer
-
-    @property
-    def rows(self) -> Sequence[str]:
-        """The lines of the text, with labels and escapes."""
-        return self._composer.document.lines
-
-    @property
-    def cursor_location(self) -> tuple[int, int]:
-        """Row and column of the cursor."""
-        return self._composer.cursor_location
-
-    def place_cursor(self, location: tuple[int, int]) -> None:
-        """Move the cursor."""
-        self._composer.move_cursor(location)
-
-    def change(self, text: str, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """Replace a part of the text, and put the cursor behind it."""
-        self._composer.move_cursor(self._composer.replace(text, start, end).end_location)
-        self._composer.scroll_cursor_visible()
-
-    def step_rows(self, rows: int) -> None:
-        """Move the cursor one row up or down; at the edge of the text, recall another text."""
-        if rows < 0:
-            self._composer.action_earlier()
-        else:
-            self._composer.action_later()
-
-    def undo(self) -> None:
-        """Undo the last change."""
-        self._composer.undo()

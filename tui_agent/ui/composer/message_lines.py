@@ -38,11 +38,6 @@ class NoticeLine(Widget):
         super().__init__()
         self._messages: list[tuple[str, Severity]] = []
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The messages that are shown, the newest last."""
-        return tuple(text for text, _ in self._messages)
-
     def show(self, text: str, severity: Severity, seconds: float) -> None:
         """Show a message for some seconds; one that is shown already moves to the end."""
         message = (one_line(text, _LONGEST), severity)
@@ -99,8 +94,8 @@ class RefusalLine(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.reason = ""
         """The reason; empty while the line is hidden."""
         self._draft = ""
@@ -151,8 +146,8 @@ class MentionPreview(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.place = ("", 1)
         """Path of the highlighted file and number of the first line to show; the path is empty without a file."""
         self._text = ""

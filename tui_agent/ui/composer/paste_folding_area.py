@@ -117,10 +117,10 @@ class PasteFoldingArea(TextArea):
     app = getters.app(any_app)
     COMPONENT_CLASSES: ClassVar[set[str]] = {_ESCAPE_CLASS}
 
-    def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, placeholder: str) -> None:
         self._kept_styles: dict[tuple[str, ...], Style] = {}
         super().__init__(
-            placeholder=placeholder, id=id, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False
+            placeholder=placeholder, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False
         )
         # A blinking cursor wakes an idle program twice a second.
         self.cursor_blink = False
@@ -148,7 +148,7 @@ class PasteFoldingArea(TextArea):
 
     def replace_draft(self, text: str) -> None:
         """Replace the text by another one, unfolded; undo returns the earlier text."""
-        self._insert(text, (0, 0), self.document.end)
+        self.change(text, (0, 0), self.document.end)
 
     def forget_selection(self) -> None:
         """Clear the selection; the cursor stays."""
@@ -204,7 +204,7 @@ class PasteFoldingArea(TextArea):
         event.prevent_default()
         event.stop()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        self._insert(self._folder.fold(text), *sorted(self.selection))
+        self.change(self._folder.fold(text), *sorted(self.selection))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable unfolding while the cursor touches a label."""
@@ -216,7 +216,7 @@ class PasteFoldingArea(TextArea):
         """Replace the label under the cursor by its paste."""
         if (found := self._label_at_cursor()) is not None:
             row, span = found
-            self._insert(self._folder.text_of(span.label), (row, span.start), (row, span.end))
+            self.change(self._folder.text_of(span.label), (row, span.start), (row, span.end))
 
     def action_delete_left(self) -> None:
         """Delete to the left; a label or an escape as a whole."""
@@ -236,7 +236,8 @@ class PasteFoldingArea(TextArea):
             if start < column < end:
                 self.move_cursor((row, _edge(start, end, column)))
 
-    def _insert(self, text: str, start: Location, end: Location) -> None:
+    def change(self, text: str, start: Location, end: Location) -> None:
+        """Replace a part of the text, and put the cursor behind it."""
         self.move_cursor(self.replace(text, start, end).end_location)
         self.scroll_cursor_visible()
 

@@ -86,8 +86,8 @@ class SlashMenu(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._entries: tuple[Suggestion, ...] = ()
         self._chosen = 0
         self._column = _LABEL
@@ -182,8 +182,8 @@ class InterruptMenu(Widget):
     waiting = reactive(0)
     """Number of queued messages that could be sent at once."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__(id="interrupt")
         self._timer: Timer | None = None
 
     @property
@@ -256,23 +256,13 @@ class PromptArea(Vertical, ImmediateLayout):
         status: SessionStatus,
         notice: Widget,
         frame: Widget,
-        *,
-        id: str | None = None,  # noqa: A002
     ) -> None:
-        """Create the widgets.
-
-        Args:
-            queue: the queued messages.
-            status: the session's status.
-            notice: a line to be shown below the queue.
-            frame: the rule over the text.
-        """
-        super().__init__(id=id)
-        self.queue = QueueStrip(queue, status, id="queue")
+        super().__init__(id="entry")
+        self.queue = QueueStrip(queue, status)
         """The queued messages."""
-        self.menu = InterruptMenu(id="interrupt")
+        self.menu = InterruptMenu()
         """The ways to interrupt."""
-        self.composer = Composer(PLACEHOLDER, id="composer")
+        self.composer = Composer(PLACEHOLDER)
         """The text area."""
         self.rows_below = 0
         """Rows of the screen below the line."""
@@ -345,11 +335,6 @@ class PromptArea(Vertical, ImmediateLayout):
     def after_typed_keys(self, do: Callable[[], object]) -> None:
         """Call a function once every key typed so far has reached the composer."""
         self.composer.call_later(do)
-
-    def refuse(self, text: str, reason: str) -> None:
-        """Put a text back into the composer, and show the reason above it."""
-        self.composer.put_back(text)
-        self.refusal.show(reason, self.composer.text)
 
     def offer(self, text: str) -> None:
         """Show an offer above the composer until the user types."""

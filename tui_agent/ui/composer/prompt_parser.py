@@ -216,12 +216,6 @@ def suggestions(
     typed: `/test` finds `/frontend:test`. From the second letter on, own commands that begin with the draft come first,
     unless it is a built-in name: `/fi` offers the user's `/fix` before `/files`. Behind the name of a command with
     known arguments, such as `/model `, these are found by any part.
-
-    Args:
-        draft: the text.
-        own: commands of the user's and the project's files.
-        offers: returns False for a built-in command that does nothing here.
-        uses: how often the user has used commands, by name.
     """
     typed = draft[1:]
     if (words := _ARGUMENT.fullmatch(draft)) is not None:

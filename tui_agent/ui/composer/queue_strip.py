@@ -72,8 +72,8 @@ class QueueStrip(CoalescedRefresh):
 
         count: int
 
-    def __init__(self, queue: WaitingMessages, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, queue: WaitingMessages, status: SessionStatus) -> None:
+        super().__init__(id="queue")
         self._queue = queue
         self._status = status
         self._drawn: tuple[object, ...] = ()

@@ -31,7 +31,7 @@ class VimField(Protocol):
         """Row and column of the cursor."""
         ...
 
-    def place_cursor(self, location: Location, /) -> None:
+    def move_cursor(self, location: Location, /) -> None:
         """Move the cursor."""
         ...
 
@@ -39,8 +39,12 @@ class VimField(Protocol):
         """Replace a part of the text, and put the cursor behind it."""
         ...
 
-    def step_rows(self, rows: int, /) -> None:
-        """Move the cursor one row up (-1) or down (1); at the edge of the text, recall another text."""
+    def action_earlier(self) -> None:
+        """Move the cursor one row up; in the first row recall an earlier text."""
+        ...
+
+    def action_later(self) -> None:
+        """Move the cursor one row down; in the last row recall a later text."""
         ...
 
     def undo(self) -> None:
@@ -83,12 +87,7 @@ class VimKeys:
         self._forget()
 
     def press(self, key: str, character: str | None) -> bool:
-        """Handle a key press; return False if the key keeps its usual meaning.
-
-        Args:
-            key: name of the key.
-            character: the character that the key types; None if it types none.
-        """
+        """Handle a key, with the character that it types, if any; return False if the key keeps its usual meaning."""
         if self.mode == "insert":
             return key == "escape" and self._leave_insert()
         if key == "escape":
@@ -191,7 +190,7 @@ class VimKeys:
 
     def _go(self, text: str, offset: int, target: Target, motion: str) -> None:
         if not self._operator:
-            self._field.place_cursor(_location(text, target.offset))
+            self._field.move_cursor(_location(text, target.offset))
             self._clamp()
         elif target.linewise:
             first, last = sorted((_location(text, offset)[0], _location(text, target.offset)[0]))
@@ -209,7 +208,7 @@ class VimKeys:
             self._take_rows(*self._row_range(direction * self._number))
             return
         for _ in range(self._number):
-            self._field.step_rows(direction)
+            (self._field.action_earlier if direction < 0 else self._field.action_later)()
         self._clamp()
 
     def _row_range(self, more: int) -> tuple[int, int]:
@@ -232,7 +231,7 @@ class VimKeys:
         else:
             self._kept = "\n".join((rows[start[0]][start[1] :], *rows[start[0] + 1 : end[0]], rows[end[0]][: end[1]]))
         if operator == "y":
-            self._field.place_cursor(start)
+            self._field.move_cursor(start)
         else:
             self._field.change("", start, end)
         if operator == "c":
@@ -246,7 +245,7 @@ class VimKeys:
         self._kept = "".join(f"{line}\n" for line in rows[first : last + 1])
         match self._operator:
             case "y":
-                self._field.place_cursor((first, self._field.cursor_location[1]))
+                self._field.move_cursor((first, self._field.cursor_location[1]))
             case "c":
                 self._field.change("", (first, 0), (last, len(rows[last])))
                 self.insert()
@@ -255,7 +254,7 @@ class VimKeys:
             case _:
                 start = (first - 1, len(rows[first - 1])) if first else (0, 0)
                 self._field.change("", start, (last, len(rows[last])))
-                self._field.place_cursor((max(0, first - 1), 0))
+                self._field.move_cursor((max(0, first - 1), 0))
         self._clamp()
 
     def _put(self, *, before: bool) -> None:
@@ -267,27 +266,27 @@ class VimKeys:
         if text.endswith("\n"):
             place = (row, 0) if before else (row, len(line))
             self._field.change(text if before else f"\n{text[:-1]}", place, place)
-            self._field.place_cursor((row if before else row + 1, 0))
+            self._field.move_cursor((row if before else row + 1, 0))
         else:
             place = (row, column if before else min(len(line), column + 1))
             self._field.change(text, place, place)
             row, column = self._field.cursor_location
-            self._field.place_cursor((row, max(0, column - 1)))
+            self._field.move_cursor((row, max(0, column - 1)))
 
     def _replace_letter(self, letter: str) -> None:
         (row, column), number = self._field.cursor_location, self._number
         if column + number <= len(self._field.rows[row]):
             self._field.change(letter * number, (row, column), (row, column + number))
-            self._field.place_cursor((row, column + number - 1))
+            self._field.move_cursor((row, column + number - 1))
 
     def _insert_at(self, place: Location) -> None:
-        self._field.place_cursor(place)
+        self._field.move_cursor(place)
         self.insert()
 
     def _leave_insert(self) -> bool:
         self.mode = "normal"
         row, column = self._field.cursor_location
-        self._field.place_cursor((row, max(0, column - 1)))
+        self._field.move_cursor((row, max(0, column - 1)))
         return True
 
     def _clamp(self) -> None:
@@ -295,7 +294,7 @@ class VimKeys:
         row, column = self._field.cursor_location
         last = max(0, len(self._field.rows[row]) - 1)
         if self.mode == "normal" and column > last:
-            self._field.place_cursor((row, last))
+            self._field.move_cursor((row, last))
 
 
 # --- motions over a text ----------------------------------------------------------------------------------------------

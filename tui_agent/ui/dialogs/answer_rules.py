@@ -41,13 +41,7 @@ class AnswerGuard:
     def __init__(
         self, clock: Callable[[], float], changed: Callable[[], None] = lambda: None, *, at_once: bool = False
     ) -> None:
-        """Create a guard that accepts nothing yet.
-
-        Args:
-            clock: monotonic seconds.
-            changed: called whenever answers begin or cease to count, or another reason is to be shown.
-            at_once: True if answers count as soon as the question is drawn.
-        """
+        """Create a guard that accepts nothing yet; `changed` is called whenever answers begin or cease to count."""
         self.clock = clock
         """Monotonic seconds."""
         self.reason = ""
@@ -78,9 +72,9 @@ class AnswerGuard:
         self.asked_at = self.clock()
         self._changed()
 
-    def withdrawn(self, *, at_once: bool = False) -> None:
+    def withdrawn(self) -> None:
         """Accept nothing until another question is drawn."""
-        self.asked_at, self._at_once, self.reason = None, at_once, ""
+        self.asked_at, self._at_once, self.reason = None, False, ""
         self._changed()
 
     def explain(self, reason: str) -> None:
@@ -112,15 +106,7 @@ class TypedRun(Generic[K]):
         return bool(self.keys) and now - self._at > PAUSE_SECONDS - _ROUNDING
 
     def press(self, now: float, key: K, name: str, letter: Letter, *, counts: bool) -> Verdict:
-        """Add a printable key and return what becomes of it.
-
-        Args:
-            now: when it was pressed.
-            key: the key.
-            name: its name; the same one again is not the next letter of a word.
-            letter: its meaning.
-            counts: True if answers count now.
-        """
+        """Add a printable key and return what becomes of it; the same `name` again is not the next letter of a word."""
         follows, again, pace = bool(self.keys), name == self._name, now - self._at > PACE_SECONDS - _ROUNDING
         if letter == "selects" and (self._only_selects or not follows):
             # Such keys are held down, as to page; and no text begins with a blank.
@@ -156,12 +142,7 @@ class AnswerPointer:
     """
 
     def __init__(self, asked_at: Callable[[], float | None], clock: Callable[[], float]) -> None:
-        """Create a pointer that rests.
-
-        Args:
-            asked_at: returns since when the question is on the screen; None before that.
-            clock: monotonic seconds.
-        """
+        """Create a pointer that rests; `asked_at` returns since when the question is on the screen."""
         self._asked_at = asked_at
         self._clock = clock
         self._came_at = self._focused_at = float("-inf")

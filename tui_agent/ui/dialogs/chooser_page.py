@@ -5,14 +5,10 @@ A chooser returns the id of the chosen item; a list of facts opens the selected 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from textual.binding import BindingType
 
 from tui_agent.protocol.amounts import tokens_text
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.facts.model_facts import ModelFact
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -76,7 +72,6 @@ class ChooserPage(ListPage[Item, str]):
     KEYS = ("choose", "close")
     SEARCHES = True
     DETAIL_ROWS = 8
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("items")]
 
     def __init__(
         self,
@@ -92,11 +87,7 @@ class ChooserPage(ListPage[Item, str]):
         """Create the page.
 
         Args:
-            title: title in the frame.
-            items: returns the items.
-            state: text of the state line.
             opens: True if enter opens the selected item in full; else it chooses the item.
-            follows: True if the items change while the page is open.
             selected: id of the item at the cursor at first.
             moved: called with the id of the selected item whenever the cursor moves.
         """
@@ -187,14 +178,7 @@ class ChooserPage(ListPage[Item, str]):
 def choices(
     texts: Mapping[str, str], current: str, rows: Sequence[tuple[Run, ...]] = (), diff: Diff | None = None
 ) -> list[Item]:
-    """Return choices with what each does; a sign marks the current one.
-
-    Args:
-        texts: what each choice does, by its id.
-        current: id of the choice in force.
-        rows: rows of each in full, below its text.
-        diff: differences below them.
-    """
+    """Return choices with what each does; a sign marks the current one. `rows` and `diff` follow the text of each."""
 
     def diffs(width: int) -> Iterable[Line]:
         return [Line(), *diff_rows(diff.files, width, split=False)] if diff is not None else ()

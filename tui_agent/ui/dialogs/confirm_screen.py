@@ -2,14 +2,12 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -21,7 +19,6 @@ from .question_screen import AnswerRow, QuestionScreen, TypedKeys
 class ConfirmScreen(QuestionScreen[bool]):
     """The question. Returns True for yes; its keys count as in an approval dialog."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("confirm")]
     WHERE = "confirm"
     CLICKED = frozenset(("yes", "no"))
     TYPES = False
@@ -46,15 +43,7 @@ class ConfirmScreen(QuestionScreen[bool]):
     def __init__(
         self, question: str, text: str, yes: str, *, clock: Callable[[], float] = time.monotonic, no: str = "no"
     ) -> None:
-        """Create the question.
-
-        Args:
-            question: its title.
-            text: the consequences of a yes.
-            yes: label of the yes.
-            clock: monotonic seconds.
-            no: label of the no.
-        """
+        """Ask with the consequences of a yes as `text`; `yes` and `no` are the labels of the answers."""
         super().__init__(AnswerRow(self._key_rows, clock, id="confirm-keys"), TypedKeys(clock))
         self._question = question
         self._text = text

@@ -5,9 +5,7 @@ Files are left and the differences of the selected one right; in a narrow window
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
@@ -18,7 +16,6 @@ from tui_agent.protocol.facts.diff_facts import (
     FileChange,
     FileDifference,
 )
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -26,6 +23,7 @@ from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
 
 from .file_diff_screen import BUSY, FileDiffScreen, counts_runs, undo_file
 from .list_page import ListPage
+from .text_page import POLL_SECONDS
 
 if TYPE_CHECKING:
     from tui_agent.workbench.session_diff import SessionDiff
@@ -50,25 +48,33 @@ class DiffScreen(ListPage[ChangedFile, None]):
     """The page."""
 
     WHERE = "diff"
-    KEYS = ("open_file", "other_view", "undo_file", "search", "close")
+    KEYS = ("open_file", "other_view", "keep_file", "undo_file", "show_kept", "search", "close")
     DETAIL_ROWS = 0
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("diff")]
     DEFAULT_CSS = """
     DiffScreen.-beside .list-detail { width: 62%; }
     """
 
-    def __init__(self, changes: "SessionDiff", busy: Callable[[], bool], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        changes: "SessionDiff",
+        busy: Callable[[], bool],
+        clock: Callable[[], float],
+        version: Callable[[], object] = lambda: None,
+    ) -> None:
         """Create the page.
 
         Args:
-            changes: lists, compares and undoes.
+            changes: lists, compares, keeps and undoes.
             busy: returns True during a run, when nothing can be undone.
             clock: monotonic seconds, for second presses.
+            version: returns something else once files may have changed, such as after a call; then they are read again.
         """
         super().__init__("Changes", key=lambda file: file.shown, clock=clock)
         self._changes = changes
         self._busy = busy
         self._clock = clock
+        self._version = version
+        self._read_at = version()
         self._list = ChangedFileList("session", note=_COMPARING)
         self._shown: FileDifference | None = None
         self._rows: tuple[FileDifference | None, int, Sequence[Line]] = (None, 0, ())
@@ -76,6 +82,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
     def on_mount(self) -> None:
         """Read the files of the session; if it has changed none, those of the work tree."""
         self.run_worker(self._begin(), group="diff-list", exclusive=True, exit_on_error=False)
+        self.set_interval(POLL_SECONDS, self._follow)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -103,8 +110,22 @@ class DiffScreen(ListPage[ChangedFile, None]):
         elif self.is_confirmed("undo_file", shown.file.shown, "undoes all changes of"):
             self.run_worker(self._undo(shown), group="diff-undo", exclusive=True, exit_on_error=False)
 
+    def action_keep_file(self) -> None:
+        """Leave the selected file, as it is shown, out of the list."""
+        shown = self._shown
+        if shown is not None and shown.file is self.selected:
+            self._changes.keep(shown)
+            self._read_again()
+
+    def action_show_kept(self) -> None:
+        """List the kept files again."""
+        self._changes.show_kept(self._list.view)
+        self._read_again()
+
     def counts(self, name: str) -> bool:
         """Return True for the keys that need a file only while there is one, and for the undo if it is possible."""
+        if name == "show_kept":
+            return self._list.kept > 0
         if name == "undo_file":
             return self._shown is not None and not self._shown.problem and not self._busy()
         return name != "open_file" or self.selected is not None
@@ -126,6 +147,11 @@ class DiffScreen(ListPage[ChangedFile, None]):
         self.show()
         self._compare()
 
+    def _follow(self) -> None:
+        """Read the files again if they may have changed meanwhile."""
+        if self._version() != self._read_at and self.is_current:
+            self._read_again()
+
     def _read(self, view: DiffView, said: str = "") -> None:
         async def work() -> None:
             await self._load(view)
@@ -140,6 +166,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
 
     async def _load(self, view: DiffView) -> None:
         found = ChangedFileList(view, note="")
+        self._read_at = self._version()
 
         async def work() -> None:
             nonlocal found
@@ -191,7 +218,8 @@ class DiffScreen(ListPage[ChangedFile, None]):
     def detail_rows(self, item: ChangedFile, width: int) -> Sequence[Line]:
         """Return the differences of the selected file."""
         shown = self._shown
-        if shown is None or shown.file is not item:
+        # After a new reading the differences from before stay until the new ones are there.
+        if shown is None or (shown.file.view, shown.file.shown) != (item.view, item.shown):
             return [Line(((_COMPARING, "muted"),))]
         if self._rows[:2] != (shown, width):
             self._rows = shown, width, difference_rows(shown, width)
@@ -199,7 +227,8 @@ class DiffScreen(ListPage[ChangedFile, None]):
 
     def empty_text(self) -> str:
         """Return why no file is listed."""
-        return super().empty_text() or self._list.note or "Nothing differs."
+        kept = f"All {count_text(self._list.kept, 'change')} are kept." if self._list.kept else ""
+        return super().empty_text() or kept or self._list.note or "Nothing differs."
 
     def summary(self) -> Run:
         """Return the number of files and of the changed lines that are counted."""
@@ -208,6 +237,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
         added, removed = sum(one[0] for one in counted), sum(one[1] for one in counted)
         words = [count_text(len(files), "file")] if files else []
         words += [f"+{added:,} −{removed:,}"] if counted else []
+        words += [f"{self._list.kept:,} kept"] if self._list.kept else []
         words += [self._list.note] if files and self._list.note else []
         return " · ".join(words), "muted"
 

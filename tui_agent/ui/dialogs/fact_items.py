@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from tui_agent.protocol.facts.definition_facts import DefinitionFact
+from tui_agent.protocol.facts.diff_facts import Revision
 from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.protocol.facts.rule_facts import ToolFact
 from tui_agent.ui.state.call_ledger import CallLedger
@@ -106,3 +107,17 @@ def hook_items(facts: Sequence[HookFact]) -> list[Item]:
 
 def _sign(problem: str) -> Run:
     return ("▲", "warning") if problem else ("", "")
+
+
+WORK_TREE = "work tree"
+"""Choice of a review that needs no argument; no branch has this name."""
+
+
+def review_items(revisions: Sequence[Revision]) -> list[Item]:
+    """Return what can be reviewed: the work tree, the last commit, other branches, earlier commits."""
+    commits = [one for one in revisions if one.kind == "commit"]
+    chosen = [("HEAD", "last commit", commits[0].text)] if commits else []
+    chosen += [(one.name, f"branch {one.name}", one.text) for one in revisions if one.kind == "branch"]
+    chosen += [(one.name, f"commit {one.name}", one.text) for one in commits[1:]]
+    items = [Item(WORK_TREE, WORK_TREE, "what is not committed")]
+    return items + [Item(name, visible(title), visible(text)) for name, title, text in chosen]

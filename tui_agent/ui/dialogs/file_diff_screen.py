@@ -1,15 +1,12 @@
 """The page with the differences of one file: hunks that the user keeps, or undoes one by one or all together."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.diffs import DiffHunk, FileDiff
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.diff_facts import ChangedFile, FileDifference
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout
@@ -35,7 +32,6 @@ class FileDiffScreen(ListPage[int, str]):
     KEYS = ("undo_parts", "mark_part", "close")
     DETAIL_ROWS = 0
     BESIDE = 100_000
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("hunks")]
     DEFAULT_CSS = """
     FileDiffScreen .list-search { display: none; }
     """
@@ -43,14 +39,7 @@ class FileDiffScreen(ListPage[int, str]):
     def __init__(
         self, changes: "SessionDiff", file: ChangedFile, busy: Callable[[], bool], clock: Callable[[], float]
     ) -> None:
-        """Create the page.
-
-        Args:
-            changes: compares and undoes.
-            file: the file.
-            busy: returns True during a run, when nothing can be undone.
-            clock: monotonic seconds, for second presses.
-        """
+        """Create the page; nothing can be undone while `busy` returns True."""
         super().__init__(one_line(visible(file.shown), 80), clock=clock)
         self._changes = changes
         self._file = file

@@ -1,15 +1,12 @@
 """The page of a review's findings, and the page of a file at the line of one."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.finding_facts import Finding, Severity
 from tui_agent.ui.base.app_type import FileEditRequested
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.code_highlighter import colour_lines, language_of
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout, LazyRows
@@ -33,15 +30,8 @@ class FindingsScreen(ListPage[Finding, None]):
     WHERE = "findings"
     KEYS = ("open_code", "edit_file", "search", "close")
     DETAIL_ROWS = 6
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("findings")]
 
     def __init__(self, findings: Sequence[Finding], files: "WorkspaceFiles") -> None:
-        """Create the page.
-
-        Args:
-            findings: the findings, in their order.
-            files: reads the files.
-        """
         super().__init__("Findings of the review")
         self._findings = findings
         self._files = files
@@ -107,19 +97,11 @@ class SourcePage(ListPage[int, None]):
     KEYS = ("edit_line", "close")
     DETAIL_ROWS = 0
     BESIDE = 100_000
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("source")]
     DEFAULT_CSS = """
     SourcePage .list-search { display: none; }
     """
 
     def __init__(self, finding: Finding, text: str, path: str) -> None:
-        """Create the page.
-
-        Args:
-            finding: the finding.
-            text: the text of its file.
-            path: its absolute path.
-        """
         super().__init__(one_line(visible(finding.place), 80))
         self._finding = finding
         self._path = path

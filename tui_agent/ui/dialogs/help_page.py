@@ -32,6 +32,7 @@ TITLES: dict[Where, str] = {
     "permissions": "On the permissions page",
     "settings": "On the page of settings",
     "jobs": "On the page of background commands",
+    "tasks": "In the list of tasks",
     "servers": "On the page of tool servers",
     "welcome": "On the first page",
     "report": "On the report of a run",
@@ -57,13 +58,7 @@ _WIDE = 70
 def help_text(
     width: int, own: Sequence[PromptCommand] = (), offers: Callable[[Command], bool] = lambda _: True
 ) -> Content:
-    """Return the page, with the keys that one needs first at the top.
-
-    Args:
-        width: columns to which it is wrapped.
-        own: the commands of the user's and the project's files.
-        offers: returns False for a command that does nothing here.
-    """
+    """Return the page for a width, with the keys that one needs first at the top; `own` are the commands of files."""
     parts = [_heading("The keys you need first")]
     parts += [_row(_keys(entry), entry, width) for entry in first_keys() if offers(entry)]
     parts += [Content(""), _heading("Commands")]

@@ -44,14 +44,7 @@ _Entry = tuple[str, int]
 def context_text(
     breakdown: "ContextBreakdown", window: int, number_of: Callable[[str], int | None], width: int
 ) -> Content:
-    """Return each part of the context with its size, then the largest calls.
-
-    Args:
-        breakdown: tokens by part, estimated from characters.
-        window: tokens of the context window; 0 if unknown.
-        number_of: returns a call's number in the panel.
-        width: cells of a row.
-    """
+    """Return each part of the context with its size, then the largest calls; `window` is 0 if it is not known."""
     total = breakdown.total
     room = f" of {tokens_text(window)} ({share_text(total, window)})" if window else ""
     calls = sum(call.tokens for call in breakdown.calls)
@@ -116,12 +109,8 @@ class ReportPage(TextPage):
 
         Args:
             report: report of the last run; None if none has ended.
-            attention: the questions of the session.
             rules: lists and adds rules; None where another program made the agent.
-            clock: monotonic seconds.
-            show_permissions: opens the permissions page.
             kept: commands of the last run whose changes were kept, each with its trial.
-            totals: times of the last run.
         """
         super().__init__("Report", self._text)
         self._report, self._kept, self._totals = report, kept, totals
@@ -165,14 +154,7 @@ class ReportPage(TextPage):
 
 
 def attention_text(run: Figures, session: Figures, saving: Saving | None, *, added: bool) -> Content:
-    """Return how long questions waited for the user, and the rule that would have saved most of it.
-
-    Args:
-        run: figures of the last run.
-        session: figures of the whole session.
-        saving: the rule; None if no rule would have saved anything.
-        added: True if the rule was just added.
-    """
+    """Return how long questions waited for the user, and the rule that would have saved most of it."""
     rows = [
         Content.styled("Waiting for you", "$primary bold"),
         _row("this run", run),

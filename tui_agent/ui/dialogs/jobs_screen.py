@@ -1,14 +1,12 @@
 """The page of background commands: state, time and output of each, and keys to read, stop and detach it."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
 from textual.content import Content
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
 from tui_agent.protocol.facts.job_facts import JobFact
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
@@ -32,14 +30,8 @@ class JobsScreen(ListPage[JobFact, None]):
 
     WHERE = "jobs"
     KEYS = ("open_output", "stop", "detach", "search", "close")
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("jobs")]
 
     def __init__(self, jobs: "SessionJobs", clock: Callable[[], float]) -> None:
-        """
-        Args:
-            jobs: lists, reads and ends the commands.
-            clock: the clock for second presses.
-        """
         super().__init__("Background commands", key=lambda fact: fact.task_id, clock=clock)
         self._jobs = jobs
 

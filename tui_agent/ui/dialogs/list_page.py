@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.dom import DOMNode
@@ -47,12 +46,6 @@ class SecondPress:
     """The action and its target that wait for their second press, if any."""
 
     def __init__(self, screen: Screen[Any], clock: Callable[[], float]) -> None:
-        """Create the state in which nothing waits.
-
-        Args:
-            screen: the page, which says what a second press would do.
-            clock: monotonic seconds.
-        """
         self._screen = screen
         self._clock = clock
         self._guard = AnswerGuard(clock)
@@ -129,7 +122,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     """The page; a class below it has the columns, the detail and the actions."""
 
     WHERE: ClassVar[Where]
-    """Its part of the table of commands, and the prefix of the ids of its parts."""
+    """Its part of the table of commands, with the keys that it has beside those of every list; prefix of its ids."""
     KEYS: ClassVar[Sequence[str]]
     """Commands in the row of keys; a second click on an item, and enter in the search, act as the first one."""
     SEARCHES: ClassVar[bool] = False
@@ -138,7 +131,6 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     """Most rows of the selected item below the list."""
     BESIDE: ClassVar[int] = 100
     """Columns from which the selected item is beside the list."""
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("list")]
     DEFAULT_CSS = """
     ListPage {
         & RowsView { height: 1; overflow: hidden; }
@@ -177,14 +169,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         clock: Callable[[], float] = time.monotonic,
         query: str = "",
     ) -> None:
-        """Create the page.
-
-        Args:
-            title: title in the frame.
-            key: returns what identifies an item of one list in the next one.
-            clock: monotonic seconds, for second presses.
-            query: first text of the search.
-        """
+        """Create the page; `key` returns what identifies an item in the next list, `query` begins a search."""
         super().__init__()
         self._title = title
         self._query = query
@@ -205,6 +190,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self._detail.add_class("list-detail")
         self._state = RowsView(self._state_rows, id=f"{self.WHERE}-state")
         self._keys = RowsView(self._key_rows, id=f"{self.WHERE}-keys")
+
+    def __init_subclass__(cls) -> None:
+        cls.BINDINGS = [*bindings_for("list"), *bindings_for(cls.WHERE)]
+        super().__init_subclass__()
 
     # --- what a page defines ------------------------------------------------------------------------------------------
 
@@ -388,15 +377,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def ask(
         self, label: str, then: Callable[[str], None], *, text: str = "", hint: str = "", keys: Sequence[str]
     ) -> None:
-        """Ask for a text in the place of the search; `end_asking` brings the search back.
-
-        Args:
-            label: what is asked for.
-            then: takes the text at enter.
-            text: first text, selected.
-            hint: example, while there is no text.
-            keys: what enter and esc do.
-        """
+        """Ask for a text in the place of the search; `keys` say what enter and esc do. `end_asking` ends it."""
         self._asked = _Asked(then, keys[0], keys[1])
         self._sign.update(Content(f"{label} "))
         self._field.placeholder, self._field.value, self._field.is_search = hint, text, False
@@ -509,7 +490,9 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         if event.widget is self._keys:
             row = self._keys.line_at(event.y)
             for where in ("list", self.WHERE):
-                act_on_key(self, where, row, event.x, self.may_click)
+                entry = command_at(self, where, row, event.x)
+                if entry is not None and self.may_click(entry.action_name):
+                    self._act(entry.action_name)
         place = self.rows.place_at(event.screen_offset) if event.widget is self.rows else None
         if place is not None and not self.is_asking:
             again = place == self.rows.cursor
@@ -560,24 +543,3 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def _command(self, name: str) -> Command:
         own = {entry.action_name: entry for where in ("list", self.WHERE) for entry in commands_for(where)}
         return own[name]
-
-
-def act_on_key(
-    screen: Screen[Any],
-    where: Where,
-    row: Line | None,
-    column: int,
-    counts: Callable[[str], bool] = lambda _: True,
-) -> None:
-    """Act as the key whose label was clicked on a page that is not a question.
-
-    Args:
-        screen: the page.
-        where: its part of the table of commands.
-        row: the row with the keys.
-        column: cell of the row, from 0.
-        counts: takes an action, and returns False if a click does not give it now.
-    """
-    entry = command_at(screen, where, row, column)
-    if entry is not None and counts(entry.action_name):
-        getattr(screen, f"action_{entry.action_name}")()

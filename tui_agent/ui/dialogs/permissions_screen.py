@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.panel.call_page import state_text
 from tui_agent.ui.state.approval_folds import FLOOR_ASKS, RuleHits
 from tui_agent.ui.state.call_ledger import CallLedger
@@ -88,7 +86,6 @@ class PermissionsScreen(ListPage[Entry, None]):
 
     WHERE = "permissions"
     KEYS = ("show_calls", "add_rule", "remove_rule", "search", "close")
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("permissions")]
 
     def __init__(
         self,
@@ -97,14 +94,6 @@ class PermissionsScreen(ListPage[Entry, None]):
         hits: Callable[[], RuleHits],
         ledger: Callable[[], CallLedger],
     ) -> None:
-        """Create the page.
-
-        Args:
-            rules: lists, adds and removes rules.
-            status: returns the session's status, for the mode and open questions.
-            hits: returns the decisions so far.
-            ledger: returns the session's calls.
-        """
         super().__init__("Permissions")
         self._rules = rules
         self._status = status

@@ -19,9 +19,10 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.command_type import Command, Where
-from tui_agent.ui.base.commands import command, commands_for
+from tui_agent.ui.base.commands import bindings_for, command, commands_for
 from tui_agent.ui.text.rows_view import Build, RowsView, command_at
 
 from .answer_rules import PAUSE_SECONDS, SEEN_SECONDS, AnswerGuard, AnswerPointer, Letter, TypedRun, Verdict
@@ -40,12 +41,7 @@ class TypedKeys:
     """Keys typed over questions that share a composer; dialogs that follow one another share them."""
 
     def __init__(self, clock: Callable[[], float], host: DOMNode | None = None) -> None:
-        """Create keys for dialogs without a composer, which drop text.
-
-        Args:
-            clock: monotonic seconds.
-            host: has the timer; without it, the dialog.
-        """
+        """Create keys for dialogs without a composer, which drop text; `host` has the timer, else the dialog has it."""
         self.clock = clock
         """Monotonic seconds."""
         self.run = TypedRun[Key]()
@@ -135,7 +131,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
     app = getters.app(any_app)
     AUTO_FOCUS = ""
     WHERE: ClassVar[Where]
-    """The screen's part of the table of commands."""
+    """The screen's part of the table of commands, which has its keys."""
     SELECTS: ClassVar[frozenset[str]] = frozenset()
     """Actions that answer nothing; their keys act at once."""
     CLICKED: ClassVar[frozenset[str]] = frozenset()
@@ -143,13 +139,11 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
     TYPES: ClassVar[bool] = True
     """True if text closes the dialog and goes to the composer."""
 
-    def __init__(self, row: AnswerRow, keys: TypedKeys) -> None:
-        """Create the screen.
+    def __init_subclass__(cls) -> None:
+        cls.BINDINGS = [*bindings_for(cls.WHERE)]
+        super().__init_subclass__()
 
-        Args:
-            row: its answers.
-            keys: keys typed over it and the questions before.
-        """
+    def __init__(self, row: AnswerRow, keys: TypedKeys) -> None:
         super().__init__()
         self.row = row
         """Its answers."""
@@ -373,3 +367,10 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
         if not isinstance(row, RowsView) or not row.has_answers:
             return None, None
         return row, command_at(self, self.WHERE, row.line_at(y - region.y + row.scroll_offset.y), x - region.x)
+
+
+def unread_text(view: RowsView, key: str) -> str:
+    """Return how many rows are left to read, and with which key; empty once the end was on the screen."""
+    if view.read_to_end:
+        return ""
+    return f"▼ {count_text(view.rows_below, 'more row')} · {key} reads on; yes counts once you saw the end"

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
 from textual.events import Paste
 
 from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout
@@ -56,7 +54,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
     WHERE = "rewind"
     KEYS = ("choose", "search", "close")
     DETAIL_ROWS = 0
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("rewind")]
 
     def __init__(
         self,
@@ -67,15 +64,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         call: tuple[str, str] | None = None,
         when: Callable[[int], str] = local_time_text,
     ) -> None:
-        """Create the page.
-
-        Args:
-            rewinding: plans and carries out rewinds.
-            busy: returns True during a run, when nothing can go back.
-            clock: monotonic seconds.
-            call: id and summary of the call whose changes are to be undone; None: the user chooses a point.
-            when: formats a time in milliseconds.
-        """
+        """Create the page, or for a `call` (id and summary) that of its undo; `when` formats a time in milliseconds."""
         super().__init__("Go back" if call is None else "Undo the changes of a call", clock=clock)
         self._rewinding = rewinding
         self._busy = busy

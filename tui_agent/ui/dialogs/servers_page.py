@@ -1,14 +1,12 @@
 """The page of tool servers: state, target and offers of each, with keys for its log and a new start."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
 from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.facts.server_facts import ServerFact
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.sanitiser import sanitise, visible
 
 from .chooser_page import ChooserPage, Item
@@ -31,7 +29,6 @@ class ServersPage(ChooserPage):
 
     WHERE = "servers"
     KEYS = ("open_log", "restart", "close")
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("servers")]
 
     def __init__(self, servers: "SessionServers") -> None:
         """Create the page for the servers of a session."""

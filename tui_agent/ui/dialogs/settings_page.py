@@ -1,14 +1,11 @@
 """The page of settings: each with value, origin and meaning, changed in place in the user's file."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.setting_facts import SettingFact, SettingFacts
-from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
@@ -34,19 +31,13 @@ class SettingsPage(ListPage[SettingFact, None]):
     KEYS = ("change", "reset", "close")
     SEARCHES = True
     DETAIL_ROWS = 9
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("settings")]
 
     def __init__(
         self,
         settings: "SessionSettings",
         texts: Callable[[], Mapping[str, Mapping[str, str]]],
     ) -> None:
-        """Create the page.
-
-        Args:
-            settings: reads and changes the settings.
-            texts: returns the choices of a setting with what each does, by its key.
-        """
+        """Create the page; `texts` returns what each choice of a setting does, by its key."""
         super().__init__("Settings", key=lambda item: item.key)
         self._settings = settings
         self._texts = texts

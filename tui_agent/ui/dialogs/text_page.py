@@ -88,13 +88,7 @@ class TextPage(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail", page_keys())]
 
     def __init__(self, heading: str, text_at: Callable[[int], Content], *, follows: bool = False) -> None:
-        """Create the page.
-
-        Args:
-            heading: its title.
-            text_at: returns its text for a width in cells.
-            follows: True if the text changes while the page is open.
-        """
+        """Create the page; with `follows` the text changes while it is open."""
         super().__init__()
         self._follows = follows
         self._heading = heading

@@ -1,20 +1,16 @@
 """The timeline as a page: a lane for each call of the newest run, with zoom, panning, a legend and totals; live."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
 
-from textual.binding import BindingType
 from textual.events import Resize
 from textual.widget import Widget
 
 from tui_agent.protocol.amounts import seconds_text
-from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.panel.time_bars import TimeWindow, lane_bars, length_of
+from tui_agent.ui.panel.time_bars import TimeWindow, WindowKeys, lane_bars, length_of, pair_keys
 from tui_agent.ui.panel.time_strip import TICK
-from tui_agent.ui.panel.timeline_screen import WindowKeys, pair_keys
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
-from tui_agent.ui.state.run_times import RunTimes
+from tui_agent.ui.state.run_times import LEAST_SAVED, RunTimes
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line
@@ -43,8 +39,6 @@ _STYLES = {
 """Styles of rows by those of the lanes."""
 _LEAST_WAITED = 0.05
 """Seconds below which the user answered at once."""
-_LEAST_SAVED = 1.0
-"""Seconds below which calls that overlapped saved nothing worth a word."""
 
 LEGEND = (
     ("▆", "muted", "model"),
@@ -101,7 +95,7 @@ def summary_rows(times: RunTimes, window: TimeWindow, now: float, width: int) ->
         runs += [(" · tools ", "muted"), (seconds_text(totals.tools), "")]
         if totals.person >= _LEAST_WAITED:
             runs += [(" · waited for you ", "muted"), (seconds_text(totals.person), "warning")]
-        if totals.saved >= _LEAST_SAVED:
+        if totals.saved >= LEAST_SAVED:
             runs += [(" · calls at the same time saved ", "muted"), (seconds_text(totals.saved), "success")]
     if span < length:
         runs += [(" · shown ", "muted"), (f"{seconds_text(start)} – {seconds_text(start + span)}", "")]
@@ -149,7 +143,6 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
     DETAIL_ROWS = 0
     # The lanes need the width.
     BESIDE = 10_000
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("timeline")]
     DEFAULT_CSS = """
     TimelineScreen {
         & .list-rows { overflow-y: scroll; }
@@ -163,14 +156,6 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         clock: Callable[[], float],
         opened: Callable[[CallViewState], object],
     ) -> None:
-        """Create the page.
-
-        Args:
-            times: returns the times of the newest run.
-            ledger: returns the session's calls.
-            clock: monotonic seconds.
-            opened: opens the page about a call.
-        """
         super().__init__("Timeline", clock=clock)
         self._times = times
         self._ledger = ledger

@@ -6,14 +6,13 @@ Its keys count as in an approval dialog, and a yes only after everything was rea
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import Static
 
-from tui_agent.ui.base.commands import bindings_for, command, hint
+from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.text.argument_rows import labelled_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
@@ -46,7 +45,6 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
     #trust-body { height: 1fr; margin: 0 2; overflow-y: auto; }
     #trust-keys { height: 2; margin: 0 2; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("trust")]
     WHERE = "trust"
     SELECTS = frozenset(("line_up", "line_down", "page_down"))
     CLICKED = frozenset(("refuse", "tighten", "accept"))

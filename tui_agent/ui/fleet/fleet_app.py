@@ -34,13 +34,6 @@ class UnitChat(ChatScreen):
     """The chat of a unit. Its dialogs ask the questions of all units."""
 
     def __init__(self, bridge: UnitBridge, options: ChatOptions, questions: UnitQuestions) -> None:
-        """Create the chat of one unit.
-
-        Args:
-            bridge: the connection to the unit.
-            options: the settings of the screen.
-            questions: the open questions of all units.
-        """
         super().__init__(bridge, options)
         self.unit = bridge
         """The connection to the unit."""
@@ -85,18 +78,7 @@ class FleetApp(TuiAgentApp):
         name: str = "fleet",
         now: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the app.
-
-        Args:
-            files: the connection to the fleet.
-            theme: name of the theme.
-            themes_dirs: more folders of theme files.
-            surroundings: colours, motion and clock; None: as the environment asks.
-            log_file: log of failed widgets; None: a widget that fails ends the app.
-            notifications: signal for a user who looks elsewhere.
-            name: name for the terminal's title.
-            now: milliseconds since the epoch.
-        """
+        """Create the app; without a `log_file` a widget that fails ends it."""
         # Until a unit is opened, the chat is one without an agent that no one sees.
         super().__init__(
             AgentBridge(),

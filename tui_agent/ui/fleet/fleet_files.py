@@ -37,12 +37,7 @@ class FleetFiles:
     """
 
     def __init__(self, out: Path, driver: FleetConnection | None = None) -> None:
-        """Read nothing yet.
-
-        Args:
-            out: the directory of the fleet.
-            driver: the connection to its driver, for which `serve` does the work; None: it takes no input.
-        """
+        """Read nothing yet; `serve` does the work for the driver, without which the fleet takes no input."""
         self.return_command = f"tui-agent fleet status --watch {out}"
         """Command that shows this fleet again."""
         self._out = out

@@ -118,13 +118,6 @@ class FleetScreen(CursorKeys, AnyScreen):
         *,
         now: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the screen; nothing is read yet.
-
-        Args:
-            files: the connection to the fleet.
-            surroundings: the terminal's wishes and the clock.
-            now: milliseconds since the epoch.
-        """
         super().__init__()
         report_each_layout(self)
         self.state = FleetState()
@@ -219,7 +212,12 @@ class FleetScreen(CursorKeys, AnyScreen):
     def _show_update(self, *, asks: bool) -> None:
         """Draw the rows; everything else only if units came, went or changed their states, or some time ago."""
         state = self.state
-        now = (state.running, state.paused_until, state.notices[-1:], [row.state for row in state.rows.values()])
+        now = (
+            state.running,
+            state.status.paused_until,
+            state.status.notices[-1:],
+            [row.state for row in state.rows.values()],
+        )
         if asks or now != self._drawn or self._clock() - self._drawn_at >= PACE:
             self._drawn = now
             self.show_all()
@@ -264,16 +262,8 @@ class FleetScreen(CursorKeys, AnyScreen):
             if view.styles.height is None or view.styles.height.value != height:
                 view.styles.height = height
         self._lanes.display = lanes > 0
-        for view, build in (
-            (self._title, self._title_rows),
-            (self._totals, self._total_rows),
-            (self._columns, self._column_rows),
-            (self._lanes, self._lane_rows),
-            (self._state, self._state_rows),
-            (self._keys, self._key_rows),
-        ):
-            view.show(build)
-        self.rows.redraw()
+        for view in (self._title, self._totals, self._columns, self._lanes, self._state, self._keys, self.rows):
+            view.redraw()
 
     @property
     def cursor_rows(self) -> ItemRows[UnitRow]:
@@ -283,8 +273,8 @@ class FleetScreen(CursorKeys, AnyScreen):
     def cursor_moved(self) -> None:
         """Draw what depends on the cursor: only that has moved."""
         self._message = ("", "")
-        self._state.show(self._state_rows)
-        self._keys.show(self._key_rows)
+        self._state.redraw()
+        self._keys.redraw()
 
     def _empty_text(self) -> str:
         if not self.state.known:
@@ -326,8 +316,8 @@ class FleetScreen(CursorKeys, AnyScreen):
         now = self._now()
         end = self.state.end(now)
         return [
-            heading_row(self.state.started, end, width),
-            *lane_rows(lanes, self.state.started, end, now, width, room),
+            heading_row(self.state.status.started, end, width),
+            *lane_rows(lanes, self.state.status.started, end, now, width, room),
         ]
 
     def _state_rows(self, width: int) -> Sequence[Line]:
@@ -336,8 +326,8 @@ class FleetScreen(CursorKeys, AnyScreen):
             shown = f"{len(self.rows.items):,} of {count_text(len(self.state.rows), 'unit')}"
             text = text or f"{shown} · {self.filter.states} · by {self.filter.order}"
             style = style or "muted"
-        if not text and self.state.notices:
-            text, style = plain_text(self.state.notices[-1], width), "muted"
+        if not text and self.state.status.notices:
+            text, style = plain_text(self.state.status.notices[-1], width), "muted"
         return [Line(clipped([(text, style)], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
@@ -355,7 +345,7 @@ class FleetScreen(CursorKeys, AnyScreen):
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         self._message = (sanitise(text), "warning" if wrong else "")
-        self._state.show(self._state_rows)
+        self._state.redraw()
 
     # --- keys and mouse -----------------------------------------------------------------------------------------------
 
@@ -456,8 +446,8 @@ class FleetScreen(CursorKeys, AnyScreen):
 
     def action_notices(self) -> None:
         """Show the notices of the fleet."""
-        if self.state.notices:
-            text = Content(sanitise("\n".join(reversed(self.state.notices))))
+        if self.state.status.notices:
+            text = Content(sanitise("\n".join(reversed(self.state.status.notices))))
             self.app.push_screen(TextPage(" Notices, the newest first ", lambda _: text))
         else:
             self._say("This fleet has no notices.")

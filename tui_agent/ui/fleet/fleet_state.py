@@ -24,41 +24,36 @@ class FleetTotals:
 
 
 class FleetState:
-    """The rows of all units, in the order of the tasks, with questions and notices."""
+    """Last status of a fleet, with the rows of its units by their id."""
 
     def __init__(self) -> None:
-        self.name = ""
-        """Name of the fleet; empty until its status is known."""
-        self.started = 0
-        """Milliseconds since the epoch."""
-        self.running = False
-        """True while a driver works on it."""
-        self.paused_until = 0
-        """Milliseconds since the epoch until which a rate limit delays the fleet; 0 for no delay."""
+        self.status = FleetStatus(name="", started=0, running=False, rows=())
+        """Last status; empty until one is known."""
         self.rows: dict[str, UnitRow] = {}
         """Rows by the id of their unit, in the order of the tasks."""
-        self.questions: tuple[UnitQuestion, ...] = ()
-        """Open questions, the oldest first; those of a fleet without a driver cannot be answered and are left out."""
-        self.notices: list[str] = []
-        """Last notices, the oldest first."""
 
     @property
     def known(self) -> bool:
         """True once the status has arrived."""
-        return bool(self.started or self.name)
+        return bool(self.status.started or self.status.name)
+
+    @property
+    def running(self) -> bool:
+        """True while a driver works on it."""
+        return self.status.running
+
+    @property
+    def questions(self) -> tuple[UnitQuestion, ...]:
+        """Open questions, the oldest first; those of a fleet without a driver cannot be answered and are left out."""
+        return self.status.questions if self.running else ()
 
     def apply(self, status: FleetStatus) -> None:
         """Take the status of the fleet."""
-        self.name, self.started, self.running = status.name, status.started, status.running
-        self.rows = {row.id: row for row in status.rows}
-        self.notices = list(status.notices)
-        self.questions = status.questions if self.running else ()
-        self.paused_until = status.paused_until
+        self.status, self.rows = status, {row.id: row for row in status.rows}
 
     def leave(self, now: int) -> None:
         """Note that no driver can be reached any more, at a time in milliseconds since the epoch; the rows stay."""
-        self.running, self.questions, self.paused_until = False, (), 0
-        self.rows = {row.id: row.without_driver(now) for row in self.rows.values()}
+        self.apply(self.status.without_driver(now))
 
     def end(self, now: int) -> int:
         """Return the time up to which there is something to show: now, or the end of the last unit."""
@@ -70,7 +65,7 @@ class FleetState:
         """Return the sums at a time in milliseconds since the epoch."""
         rows = self.rows.values()
         counts = count_rows(rows)
-        begin = max(self.started, now - RATE_MINUTES * 60_000)
+        begin = max(self.status.started, now - RATE_MINUTES * 60_000)
         ends = [row.spans[-1].ended for row in rows if row.ended and row.spans]
         recent = sum(1 for end in ends if end is not None and end >= begin)
         minutes = (now - begin) / 60_000

@@ -137,16 +137,6 @@ class UnitBridge(AgentBridge):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the bridge to one unit.
-
-        Args:
-            unit_id: the unit.
-            files: the connection to the fleet.
-            fleet: the state of the fleet, with the unit's row.
-            tell: shows a short message.
-            clock: monotonic seconds.
-            now: milliseconds since the epoch.
-        """
         self.unit_id = unit_id
         """Id of the unit."""
         self._files = files
@@ -237,7 +227,7 @@ class UnitBridge(AgentBridge):
     async def relay(self, post: Post) -> None:
         """Post status and events to the screen, a batch at a time, until none can follow."""
         self._post = post
-        post(StatusPublished(self.status))
+        post(StatusPublished())
         await run_service("following a unit", self._hand_over_events(), self._report_loss)
 
     def _report_loss(self, reason: str) -> None:

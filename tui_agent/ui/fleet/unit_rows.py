@@ -143,15 +143,7 @@ def column_row(layout: RowLayout) -> Line:
 
 
 def unit_row(row: UnitRow, layout: RowLayout, now: int, *, chosen: bool, question: str = "") -> Line:
-    """Return the row of one unit.
-
-    Args:
-        row: the unit.
-        layout: the widths.
-        now: milliseconds since the epoch.
-        chosen: True if the cursor is on it.
-        question: its oldest open question in short; empty if it has none.
-    """
+    """Return the row of one unit; `question` is its oldest open question in short."""
     sign, style, _ = SIGNS[row.state]
     text, text_style = activity_of(row, question)
     runs: list[Run] = [
@@ -251,9 +243,9 @@ def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
 
 def pause_text(state: FleetState, now: int) -> str:
     """Return the delay by a rate limit in words; empty without one."""
-    if state.paused_until <= now:
+    if state.status.paused_until <= now:
         return ""
-    rest = seconds_text((state.paused_until - now + 999) / 1000, tenths=False)
+    rest = seconds_text((state.status.paused_until - now + 999) / 1000, tenths=False)
     return f"The model's rate limit: the whole fleet waits {rest} more."
 
 
@@ -280,14 +272,14 @@ def _cell(column: _Column, text: str) -> str:
 
 def title_row(state: FleetState, workers: int, now: int, width: int) -> Line:
     """Return the first line: name, number of units and workers, and the driver's state with the time so far."""
-    left: list[Run] = [(" ", ""), (plain_text(state.name, max(8, width // 3)) or "fleet", "strong")]
+    left: list[Run] = [(" ", ""), (plain_text(state.status.name, max(8, width // 3)) or "fleet", "strong")]
     units = count_text(len(state.rows), "unit") if len(state.rows) < 1000 else f"{len(state.rows):,} units"
     facts = [units, *([count_text(workers, "worker")] if workers else [])]
     left.append((f" · {' · '.join(facts)} ", "muted"))
     if not state.known:
         left, words = [(" fleet ", "strong")], " connecting "
     elif state.running:
-        words = f" {seconds_text(max(0, now - state.started) / 1000, tenths=False)} "
+        words = f" {seconds_text(max(0, now - state.status.started) / 1000, tenths=False)} "
     else:
         words = " over " if all(row.ended for row in state.rows.values()) else " no driver · read only "
     rule = max(0, width - width_of_runs(left) - cell_len(words))

@@ -2,12 +2,19 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.fleet_records import UnitRow, UnitState
-from tui_agent.ui.panel.timeline_screen import TimelinePage
+from tui_agent.ui.base.commands import bindings_for, hint
+from tui_agent.ui.panel.time_bars import WindowKeys, merged, pair_keys
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs
 
 from .fleet_state import FleetState
@@ -57,16 +64,7 @@ def lanes_of(rows: Iterable[UnitRow]) -> dict[str, list[LaneSpan]]:
 
 
 def lane_rows(lanes: dict[str, list[LaneSpan]], start: int, end: int, now: int, width: int, most: int) -> list[Line]:
-    """Return the lanes of as many workers as fit, and a row for the others.
-
-    Args:
-        lanes: spans by worker.
-        start: time of the first column in milliseconds since the epoch.
-        end: time of the last one.
-        now: the present time, until which open spans last.
-        width: cells of a row.
-        most: rows.
-    """
+    """Return the lanes of as many workers as fit, and a row for the others; times are milliseconds since the epoch."""
     names = list(lanes)
     kept = names if len(names) <= most else _busiest(lanes, max(1, most - 1))
     label = min(max((len(name) for name in names), default=0), max(6, width // 5))
@@ -105,13 +103,8 @@ def _lane(name: str, spans: Sequence[LaneSpan], start: int, end: int, now: int, 
             cells[first] = _BORDER
         before = last
     shown = plain_text(name, label)
-    runs: list[Run] = [(f" {shown}{' ' * (label - width_of_runs([(shown, '')]))} ", "")]
-    for text, style in cells:
-        if runs[-1][1] == style and len(runs) > 1:
-            runs[-1] = (runs[-1][0] + text, style)
-        else:
-            runs.append((text, style))
-    return Line(clipped(runs, width))
+    name = f" {shown}{' ' * (label - width_of_runs([(shown, '')]))} "
+    return Line(clipped([(name, ""), *merged(cells)], width))
 
 
 def _natural(name: str) -> tuple[int, str]:
@@ -125,30 +118,68 @@ _ALL = 100_000
 """More lanes than any fleet has."""
 
 
-class WorkersScreen(TimelinePage):
+class WorkersScreen(WindowKeys, RowsPage[None]):
     """The page."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("list"), *bindings_for("timeline")]
+    DEFAULT_CSS = """
+    WorkersScreen {
+        & RowsView { height: 1; overflow: hidden; }
+        & #workers-lanes { height: 1fr; min-height: 1; overflow-y: scroll; }
+    }
+    """
 
     def __init__(self, state: FleetState, now: Callable[[], int]) -> None:
         """Create the page; `now` returns milliseconds since the epoch."""
-        super().__init__("Workers", RowsView(self._lane_rows, id="workers-lanes"), whole="whole time")
+        super().__init__()
         self._state = state
         self._now = now
         self._head = RowsView(self._head_rows, id="workers-head")
+        self._lanes = RowsView(self._lane_rows, id="workers-lanes")
         self._legend = RowsView(lambda width: [Line(clipped(LEGEND, width))], id="workers-legend")
+        self._keys = RowsView(self._key_rows, id="workers-keys")
+
+    def compose(self) -> ComposeResult:
+        """Yield the time that is shown, the lanes, the legend and the keys."""
+        with Vertical() as page:
+            page.border_title = Content(" Workers ")
+            for view in (self._head, self._lanes, self._legend, self._keys):
+                view.can_focus = False
+                yield view
 
     def on_mount(self) -> None:
         """Follow the fleet."""
         self.set_interval(TICK, self._tick)
 
     @property
-    def views(self) -> Sequence[RowsView]:
-        """The time that is shown, the lanes and the legend."""
-        return self._head, self._lanes, self._legend
+    def paged(self) -> RowsView:
+        """The lanes, which the paging keys move."""
+        return self._lanes
+
+    def action_cursor_up(self) -> None:
+        """Scroll up one lane."""
+        self.action_line_up()
+
+    def action_cursor_down(self) -> None:
+        """Scroll down one lane."""
+        self.action_line_down()
+
+    def action_first(self) -> None:
+        """Scroll to the first lane."""
+        self.action_scroll_top()
+
+    def action_last(self) -> None:
+        """Scroll to the last lane."""
+        self.action_scroll_end()
+
+    def action_close(self) -> None:
+        """Close the page."""
+        self.dismiss(None)
 
     @property
     def length(self) -> float:
         """Seconds from the start of the fleet to its end or to now."""
-        return max(1.0, (self._state.end(self._now()) - self._state.started) / 1000)
+        return max(1.0, (self._state.end(self._now()) - self._state.status.started) / 1000)
 
     def _tick(self) -> None:
         if self._state.running:
@@ -166,6 +197,11 @@ class WorkersScreen(TimelinePage):
 
     def _lane_rows(self, width: int) -> Sequence[Line]:
         now, (start, span) = self._now(), self.window.seen(self.length)
-        begin = self._state.started + round(start * 1000)
+        begin = self._state.status.started + round(start * 1000)
         lanes = lanes_of(self._state.rows.values())
         return lane_rows(lanes, begin, begin + round(span * 1000), now, width, _ALL)
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        pairs = [f"{keys} {text}" for keys, text in pair_keys()]
+        others = [hint("timeline.whole", "whole time"), hint("timeline.follow"), hint("list.close")]
+        return [Line(clipped([(" · ".join((*pairs, *others)), "muted")], width))]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -24,8 +24,7 @@ from tui_agent.ui.state.call_records import TOOL_KINDS
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.sanitiser import one_line, visible
 
-from .column_row import STATE_ROOM, RowContext
-from .panel_rows import PanelRows
+from .panel_rows import STATE_ROOM, PanelRows, RowContext
 
 TICK = 0.2
 """Seconds between two updates of the clocks."""
@@ -71,8 +70,8 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
 
-    def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment) -> None:
+        super().__init__()
         self._surroundings = surroundings
         self._rows = PanelRows(ledger)
         self._cursor: int | None = None
@@ -251,21 +250,10 @@ class CallList(CallRowsView, can_focus=True):
         view: CallViewState
 
     @dataclass
-    class CancelRequested(Message):
-        """The user cancels a call."""
+    class ChangeRequested(Message):
+        """The user cancels a call, gives it more time, or reverts its changes."""
 
-        view: CallViewState
-
-    @dataclass
-    class ExtendRequested(Message):
-        """The user gives a call more time."""
-
-        view: CallViewState
-
-    @dataclass
-    class RevertRequested(Message):
-        """The user wants to revert the changes of a call."""
-
+        change: Literal["cancel", "extend", "revert"]
         view: CallViewState
 
     @dataclass
@@ -354,7 +342,7 @@ class CallList(CallRowsView, can_focus=True):
         now, (asked_id, asked_at) = self._surroundings.clock(), self._cancel_asked
         if call.view.ended or (call.view.call_id == asked_id and now - asked_at <= CONFIRM_SECONDS):
             self._cancel_asked = ("", float("-inf"))
-            self.post_message(self.CancelRequested(call.view))
+            self.post_message(self.ChangeRequested("cancel", call.view))
         else:
             self._cancel_asked = (call.view.call_id, now)
             again = command("panel.cancel_call").key_text
@@ -364,12 +352,12 @@ class CallList(CallRowsView, can_focus=True):
     def action_extend_call(self) -> None:
         """Request more time for the selected call."""
         if (call := self.selected) is not None:
-            self.post_message(self.ExtendRequested(call.view))
+            self.post_message(self.ChangeRequested("extend", call.view))
 
     def action_revert(self) -> None:
         """Request to revert the changes of the selected call."""
         if (call := self.selected) is not None:
-            self.post_message(self.RevertRequested(call.view))
+            self.post_message(self.ChangeRequested("revert", call.view))
 
     def action_cycle_filter(self) -> None:
         """Switch to the next filter."""

@@ -66,15 +66,7 @@ class Section:
 def call_sections(
     view: CallViewState, width: int, now: float, whole: str | None = None, root: str = ""
 ) -> list[Section]:
-    """Return the sections that have content.
-
-    Args:
-        view: the call.
-        width: cells of a row.
-        now: monotonic seconds, for running clocks.
-        whole: the whole output, if it was read from its file.
-        root: workspace; paths in it are shown relative to it.
-    """
+    """Return the sections that have content; `whole` is the whole output, if it was read from its file."""
     makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
         ("Output", lambda: _output_rows(view, width, whole)),
         ("Changes" if view.changes.trial.proposed else "Change", lambda: _change_rows(view, width)),

@@ -1,8 +1,10 @@
-"""Lanes over time as rows of text, and the part of the time that they show. Pure."""
+"""Lanes over time as rows of text, the part of the time that they show, and the keys that choose it."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
 from tui_agent.ui.text.line import Run
 
@@ -44,6 +46,54 @@ class TimeWindow:
         return TimeWindow(moved, span, follows=at_end)
 
 
+_PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
+
+
+def pair_keys() -> list[tuple[str, str]]:
+    """Return the keys that zoom and pan, two at a time, each with its text."""
+    return [
+        (f"{command(f'timeline.{one}').key_text} {command(f'timeline.{other}').key_text}", text)
+        for one, other, text in _PAIRS
+    ]
+
+
+class WindowKeys:
+    """Mixin of a page with the actions of the keys that choose the part of the time."""
+
+    window = TimeWindow()
+    """The part of the time that is shown."""
+
+    @property
+    @abstractmethod
+    def length(self) -> float:
+        """Seconds from the start to the end or to now."""
+
+    @abstractmethod
+    def show_window(self) -> None:
+        """Show what depends on the window and on the time."""
+
+    def action_zoom(self, factor: float) -> None:
+        """Show less or more time."""
+        self._use(self.window.zoomed(factor, self.length))
+
+    def action_pan(self, steps: int) -> None:
+        """Show an earlier or a later part."""
+        self._use(self.window.panned(steps, self.length))
+
+    def action_whole(self) -> None:
+        """Show the whole time."""
+        self._use(TimeWindow())
+
+    def action_follow(self) -> None:
+        """Keep the present moment in sight."""
+        start, span = self.window.seen(self.length)
+        self._use(TimeWindow(start, span if self.window.span else 0.0))
+
+    def _use(self, window: TimeWindow) -> None:
+        self.window = window
+        self.show_window()
+
+
 def length_of(times: RunTimes, now: float) -> float:
     """Return the seconds of the run so far."""
     return 0.0 if times.started is None else max(0.0, (now if times.ended is None else times.ended) - times.started)
@@ -62,16 +112,7 @@ _BARS: dict[SpanKind, tuple[str, str]] = {
 
 
 def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float, columns: int) -> list[Run]:
-    """Return the bars of a lane, and on the model's lane the marks of steering messages.
-
-    Args:
-        lane: the lane.
-        times: the times it belongs to.
-        now: the present time, until which open spans last.
-        start: the time of the first column.
-        span: seconds that the columns stand for.
-        columns: cells.
-    """
+    """Return the bars of a lane from a second on, and on the model's lane the marks of steering messages."""
     cells: list[tuple[str, str]] = [(" ", "")] * columns
     for stretch in lane.spans:
         end = stretch.end if stretch.end is not None else now
@@ -86,10 +127,10 @@ def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float
         for at in times.steers:
             if start <= at <= start + span:
                 cells[min(columns - 1, int((at - start) / span * columns))] = ("▼", "steer")
-    return _merged(cells)
+    return merged(cells)
 
 
-def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
+def merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
     """Merge neighbours of the same style."""
     runs: list[Run] = []
     for text, style in cells:

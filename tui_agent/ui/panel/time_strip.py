@@ -52,8 +52,8 @@ class TimeStrip(CoalescedRefresh, RowStrips):
     class Opened(Message):
         """The user opens the timeline, which has a lane for each call."""
 
-    def __init__(self, times: RunTimes, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, times: RunTimes, surroundings: TerminalEnvironment) -> None:
+        super().__init__(id="times")
         self._surroundings = surroundings
         self._times = times
         self._timer: Timer | None = None

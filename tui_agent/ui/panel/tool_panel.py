@@ -55,8 +55,8 @@ class ToolPanel(CoalescedRefresh, Vertical):
     }
     """
 
-    def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment) -> None:
+        super().__init__(id="panel")
         self._list = CallList(ledger, surroundings)
         self._heading = PanelHeading()
 
@@ -110,8 +110,8 @@ class PanelStrip(CoalescedRefresh):
     panel_open = reactive(False)
     """True while the panel is shown."""
 
-    def __init__(self, ledger: CallLedger, plan: Plan, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, ledger: CallLedger, plan: Plan) -> None:
+        super().__init__(id="strip")
         self._ledger = ledger
         self._plan = plan
 

@@ -75,13 +75,7 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("player")]
 
     def __init__(self, timeline: ReplayTimeline, options: ChatOptions, clock: Clock = time.monotonic) -> None:
-        """Create the screen.
-
-        Args:
-            timeline: the events.
-            options: the settings of the chat; its clock is replaced by that of the replay.
-            clock: monotonic seconds.
-        """
+        """Create the screen; the clock of the chat is replaced by that of the replay."""
         self.timeline = timeline
         """The events with their positions."""
         self._clock = clock
@@ -92,11 +86,10 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self._shown = 0
         self._fold: _Fold | None = None
         self._fold_pending = False
-        self._dragging = False
         surroundings = replace(options.surroundings, clock=lambda: self.timeline.time_at(self._at))
         self.replay_bridge = ReplayBridge()
         super().__init__(self.replay_bridge, replace(options, surroundings=surroundings))
-        self.scrubber = Scrubber(timeline.length, id="scrubber")
+        self.scrubber = Scrubber(timeline.length)
         """Shows the position, and seeks."""
         self.entry.rows_below = 1
 
@@ -294,15 +287,7 @@ class ReplayApp(TuiAgentApp):
         surroundings: TerminalEnvironment | None = None,
         log_file: Path | None = None,
     ) -> None:
-        """Create the app.
-
-        Args:
-            open_screen: returns the screen of the replay.
-            theme: name of the theme.
-            themes_dirs: more folders of theme files.
-            surroundings: colours and motion; None: as the environment asks.
-            log_file: log of failed widgets; None: a widget that fails ends the app.
-        """
+        """Create the app; without a `log_file` a widget that fails ends it."""
         # No one sees this chat, which has no agent.
         super().__init__(
             AgentBridge(), theme=theme, themes_dirs=themes_dirs, surroundings=surroundings, log_file=log_file

@@ -193,8 +193,8 @@ class Scrubber(Widget):
         at: float
         """Seconds since the start."""
 
-    def __init__(self, length: float, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, length: float) -> None:
+        super().__init__(id="scrubber")
         self.state = PlayState(0.0, length)
         """The state on display."""
         self._held = False

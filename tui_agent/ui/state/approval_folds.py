@@ -147,8 +147,6 @@ class Figures:
     """Attention figures of some questions."""
 
     questions: int
-    answered: int
-    """Questions that the user answered."""
     waited: float
     """Seconds during which at least one of them waited."""
     median: float | None
@@ -212,18 +210,14 @@ class Attention:
 def figures(questions: Sequence[Question], now: float) -> Figures:
     """Return the figures of some questions; one that waits has waited until now."""
     answers = [_end(question, now) - question.asked for question in questions if question.by_user]
-    return Figures(len(questions), len(answers), _waited(questions, now), median(answers) if answers else None)
+    return Figures(len(questions), _waited(questions, now), median(answers) if answers else None)
 
 
 def best_saving(questions: Sequence[Question], now: float, in_force: Container[str] = ()) -> Saving | None:
     """Return the rule that would have saved most of the waiting time; None if no rule would have saved any.
 
-    Only rules that the program offered with questions which the user answered with a yes for one call count.
-
-    Args:
-        questions: the questions.
-        now: the present time in monotonic seconds.
-        in_force: allow rules that need not be added.
+    Only rules that the program offered with questions which the user answered with a yes for one call count, unless
+    they are in force.
     """
     groups: dict[str, list[Question]] = {}
     for question in questions:

@@ -8,39 +8,24 @@ from typing import Literal, get_args
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
-    ApprovalResolved,
     BackgroundEnded,
     BackgroundStarted,
-    ChangesDiscarded,
-    ChangesKept,
-    ChangesProposed,
     FileChanged,
-    HookEnded,
-    HookFailed,
-    HookStarted,
     MessageEnded,
-    PermissionDecided,
     RunEnded,
     RunStarted,
     SessionCreated,
     SessionLoaded,
-    SubagentEnded,
-    SubagentStarted,
-    ToolBlockedOn,
-    ToolData,
     ToolEnded,
-    ToolOutput,
-    ToolProgress,
     ToolQueued,
     ToolStarted,
     ToolStatus,
-    ToolUpdated,
     UsageUpdated,
 )
-from tui_agent.protocol.messages import AssistantMessage, FrozenModel
+from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 
-from .call_view_state import CallKind, CallViewState, LedgerCall, call_of
+from .call_view_state import CALL_EVENTS, CallKind, CallViewState, LedgerCall, call_of
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
 FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
@@ -70,15 +55,9 @@ _KINDS: dict[ToolStatus, CallKind] = {
 """Kind of a finished call."""
 
 
-HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
-    (
-        *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
-        *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
-        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionCreated, SessionLoaded, UsageUpdated),
-        *(ChangesProposed, ChangesKept, ChangesDiscarded),
-        *(BackgroundStarted, BackgroundEnded),
-        *(MessageEnded, RunStarted),
-    )
+HANDLED_EVENTS = CALL_EVENTS.union(
+    (RunStarted, RunEnded, SessionCreated, SessionLoaded, UsageUpdated, MessageEnded),
+    (BackgroundStarted, BackgroundEnded),
 )
 """Events that may change a call."""
 

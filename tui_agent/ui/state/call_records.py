@@ -52,7 +52,6 @@ class CallTiming:
     asked_at: float | None = None
     """Moment of the newest question about the call."""
     started_at: float | None = None
-    ended_at: float | None = None
     latency_ms: float = 0.0
     queued_ms: float = 0.0
     approval_ms: float = 0.0
@@ -73,10 +72,6 @@ class LiveOutput:
     partial: str = ""
     """Newest partial result."""
     progress: str = ""
-    fraction: float | None = None
-    """Progress from 0 to 1."""
-    data: tuple[tuple[str, JsonObject], ...] = ()
-    """Newest pieces of typed data, each with its kind."""
 
 
 @dataclass(slots=True)
@@ -84,10 +79,8 @@ class CallOutcome:
     """Result of a finished call."""
 
     result: str = ""
-    is_error: bool = False
     details: JsonObject | None = None
     size_bytes: int = 0
-    truncated: bool = False
     persisted_path: str | None = None
     """File with the whole output."""
     error_kind: str | None = None
@@ -105,7 +98,6 @@ class FileChange:
 
     path: str
     """Path relative to the working directory if that is known, else absolute."""
-    change: str
     diff: Diff = NO_DIFF
     """Empty if there is none."""
     added: int = 0
@@ -125,7 +117,7 @@ class FileChange:
             fact = f"mode {before.mode:04o} → {after.mode:04o}"
         same = before is not None and after is not None and before.digest == after.digest != ""
         sizes = () if event.diff or same else tuple(state.size for state in (before, after) if state is not None)
-        return cls(event.path, event.change, event.diff, event.added, event.removed, fact, sizes)
+        return cls(event.path, event.diff, event.added, event.removed, fact, sizes)
 
 
 @dataclass(slots=True)
@@ -159,8 +151,6 @@ class CallChanges:
     """Changed files, at most `CHANGES_LIMIT`."""
     count: int = 0
     """Number of all changed files."""
-    is_compared: bool = False
-    """True if the changes were found by comparing the workspace; the summary does not name them then."""
     trial: CallTrial = field(default_factory=CallTrial)
 
 
@@ -212,7 +202,6 @@ class Subagent:
     """Sub-agent that a call started."""
 
     label: str | None = None
-    run_id: str | None = None
     tokens: int = 0
     """Tokens that it has used so far."""
     asks: int = 0

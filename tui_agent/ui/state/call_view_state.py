@@ -5,7 +5,7 @@ The ledger applies every event that `call_of` assigns to the call; nothing else 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, cast
 
 from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.diffs import NO_DIFF, Diff
@@ -38,7 +38,7 @@ from tui_agent.protocol.events import (
     ToolStatus,
     ToolUpdated,
 )
-from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, UserBlock
+from tui_agent.protocol.messages import DocumentBlock, FrozenModel, ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import EFFECTS_DATA, TIME_LIMIT_DATA, Preview
 from tui_agent.protocol.trial import Place
@@ -71,8 +71,6 @@ LIVE_LIMIT = 64 * 1024
 """Most characters of output kept while a call runs; earlier output is in its result or its file."""
 RESULT_LIMIT = 128 * 1024
 """Most characters kept of a result, half from its head and half from its tail."""
-DATA_LIMIT = 50
-"""Most pieces of typed data kept for a call."""
 CHANGES_LIMIT = 500
 """Most changed files kept for a call; others are only counted."""
 
@@ -97,12 +95,8 @@ class CallViewState:
     call_id: str
     origin: Origin = field(default_factory=Origin)
     name: str = ""
-    index: int = 0
-    """Position in its message, from 0."""
-    group: int | None = None
     summary: str = ""
     """One-line summary by the tool."""
-    safe: bool = False
     read_only: bool = False
 
     phase: CallPhase = "queued"
@@ -180,7 +174,7 @@ class CallViewState:
             case ToolStarted():
                 self._started(event, envelope)
             case ToolEnded():
-                self._ended(event, envelope)
+                self._ended(event)
             case ToolBlockedOn(what=what, on=on):
                 return self._blocked(what, on)
             case ToolOutput() | ToolProgress() | ToolUpdated() | ToolData():
@@ -199,8 +193,8 @@ class CallViewState:
 
     def _queued(self, event: ToolQueued, envelope: Envelope) -> None:
         self.origin = envelope.origin
-        self.name, self.index, self.group, self.safe = event.name, event.index, event.group, event.safe
-        self.arguments.effective, self.summary = event.args_raw, joined_lines(event.summary)
+        self.name, self.summary = event.name, joined_lines(event.summary)
+        self.arguments.effective = event.args_raw
         self.timing.queued_at = envelope.mono
 
     def _blocked(self, what: BlockedOn, on: tuple[str, ...]) -> bool:
@@ -237,40 +231,34 @@ class CallViewState:
                 live.text = (live.text + event.chunk[-LIVE_LIMIT:])[-LIVE_LIMIT:]
                 live.bytes_total = max(live.bytes_total, event.bytes_total)
             case ToolProgress():
-                live.progress, live.fraction = event.text, event.fraction
+                live.progress = event.text
             case ToolUpdated():
                 live.partial = event.partial.text[-LIVE_LIMIT:]
             case ToolData(kind=kind, data={"timeout_s": int() | float() as limit}) if kind == TIME_LIMIT_DATA:
                 self.timing.timeout_s = limit
             case ToolData():
-                live.data = (*live.data, (event.kind, event.data))[-DATA_LIMIT:]
+                return False
         return True
 
-    def _ended(self, event: ToolEnded, envelope: Envelope) -> None:
+    def _ended(self, event: ToolEnded) -> None:
         self.name = event.name
         self.phase, self.status = "ended", event.status
         self.waits_for, self.waits_on = None, ()
         timing, live = self.timing, self.live
         timing.latency_ms, timing.queued_ms, timing.approval_ms = event.latency_ms, event.queued_ms, event.approval_ms
-        timing.ended_at = envelope.mono
-        live.partial, live.progress, live.fraction = "", "", None
+        live.partial = live.progress = ""
         if event.status == "ok":
             live.text = ""
         self.outcome = CallOutcome(
             result=fitted(text_of(event.content)),
-            is_error=event.is_error,
             details=event.details,
             size_bytes=event.size_bytes,
-            truncated=event.truncated,
             persisted_path=event.persisted_path,
             error_kind=event.error_kind,
             traceback=event.traceback,
             metrics=tuple((name, metric.value) for name, metric in event.metrics.items()),
             took_over=self.outcome.took_over,
         )
-        self.own_changes().is_compared = "files_changed" in (event.details or {})
-        if event.child_run_id:
-            self.subagent = replace(self.subagent, run_id=event.child_run_id)
         self._share_empty()
 
     def _apply_effects(self, found: JsonObject) -> bool:
@@ -285,12 +273,11 @@ class CallViewState:
         """End the call with its run, even if no event reported its end."""
         if self.ended:
             return False
-        self.phase, self.status, self.outcome.is_error = "ended", "interrupted", True
+        self.phase, self.status = "ended", "interrupted"
         self.waits_for, self.waits_on = None, ()
         timing = self.timing
         if isinstance(envelope.event, SessionLoaded):
             return True  # The clock of another process cannot say how long it ran.
-        timing.ended_at = envelope.mono
         if timing.started_at is not None:
             timing.latency_ms = max(0.0, (envelope.mono - timing.started_at) * 1000)
         return True
@@ -300,7 +287,6 @@ class CallViewState:
         self.outcome.job = ""
         code = event.code or 0
         self.status = _JOB_ENDS.get(event.status, "error" if code else "ok")
-        self.outcome.is_error = self.status != "ok"
         ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
         words = " · ".join(filter(None, (ending if self.status == "error" else "", "ran in the background")))
         self.outcome.details = (self.outcome.details or {}) | {"outcome": words}
@@ -348,7 +334,7 @@ class CallViewState:
                 if len(changes.files) < CHANGES_LIMIT:
                     changes.files.append(FileChange.of(event))
             case SubagentStarted():
-                self.subagent = Subagent(event.agent, event.child_run_id)
+                self.subagent = Subagent(event.agent)
             case SubagentEnded():
                 self.live = replace(self.live, progress=event.status)
             case _:
@@ -401,35 +387,20 @@ class LedgerCall:
     """Indexes of the calls of the sub-agent that it started."""
 
 
-_CallEvent: TypeAlias = (
-    ToolQueued
-    | ToolBlockedOn
-    | ToolStarted
-    | ToolUpdated
-    | ToolProgress
-    | ToolOutput
-    | ToolData
-    | ToolEnded
-    | HookStarted
-    | HookEnded
-    | HookFailed
-    | PermissionDecided
-    | ApprovalRequested
-    | ApprovalResolved
-    | SubagentStarted
-    | SubagentEnded
-    | FileChanged
-    | ChangesProposed
-    | ChangesKept
-    | ChangesDiscarded
+CALL_EVENTS: frozenset[type[FrozenModel]] = frozenset(
+    (
+        *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
+        *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
+        *(SubagentStarted, SubagentEnded, FileChanged, ChangesProposed, ChangesKept, ChangesDiscarded),
+    )
 )
-_CALL_EVENTS = frozenset(get_args(_CallEvent))
+"""Events of one call, which they name as `call_id`."""
 
 
 def call_of(event: AgentEvent) -> str | None:
     """Return the id of the call that an event belongs to; None if it belongs to none."""
     # A look at the class: a long session has a hundred thousand events, and most belong to calls.
-    return cast(_CallEvent, event).call_id if type(event) in _CALL_EVENTS else None
+    return cast(ToolEnded, event).call_id if type(event) in CALL_EVENTS else None
 
 
 def text_of(content: tuple[UserBlock, ...]) -> str:

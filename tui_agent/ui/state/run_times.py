@@ -78,7 +78,6 @@ class Lane:
 class Totals:
     """Totals of a finished run, in seconds."""
 
-    total: float
     model: float
     tools: float
     saved: float
@@ -143,7 +142,6 @@ class RunTimes:
         asking = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind == "asks"]
         busy = sum(end - start for start, end in tools)
         return Totals(
-            total=self.ended - self.started,
             model=sum(end - start for start, end in model),
             tools=busy,
             saved=max(0.0, busy - covered(tools)),

@@ -362,7 +362,7 @@ def _files_of(view: CallViewState) -> list[FileChange]:
     diff, path = details.get("diff"), details.get("path")
     if view.changes.files or view.status != "ok" or not isinstance(diff, str) or not diff:
         return view.changes.files
-    return [FileChange(path if isinstance(path, str) else "", "modified", Diff(diff))]
+    return [FileChange(path if isinstance(path, str) else "", Diff(diff))]
 
 
 def _is_quiet_read(view: CallViewState) -> bool:
@@ -455,7 +455,8 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     view = call.view
     sign, sign_style = sign_of(view)
     # The right column says why a call does not run yet.
-    is_said = view.phase in ("queued", "waiting", "asking") and not context.is_alone
+    is_waiting = view.phase in ("queued", "waiting", "asking") or (view.phase == "running" and view.agent_asks)
+    is_said = is_waiting and not context.is_alone
     outcome, style = ("", "") if is_said else state_of(view, context.find)
     name = one_line(view.name, 16)
     summary, outcome = _told_once(view, one_line(view.marked_summary, _LONGEST), one_line(outcome, _LONGEST))

@@ -11,10 +11,6 @@ def withhold_named_secrets(settings: Settings, servers: Iterable[ToolServer] = (
     """Withhold the keys of endpoints and the tokens of tool servers from all children of this program.
 
     Variables that the user's own settings let through (`env.pass`) are inherited all the same.
-
-    Args:
-        settings: settings with endpoints and servers.
-        servers: servers from elsewhere.
     """
     pass_on(settings.env.passed)
     withhold(endpoint.key_env for endpoint in settings.providers.values() if endpoint.key_env is not None)

@@ -100,19 +100,7 @@ def build_policy(
     temporary: Path | None = None,
     is_trusted: bool,
 ) -> PermissionPolicy:
-    """Return the policy that the settings ask for.
-
-    Args:
-        loaded: the settings.
-        layers: their rules, from `parse_rules`.
-        root: the workspace.
-        locations: tui-agent's own directories, which calls must not touch.
-        archive: directory of saved tool output, which calls may read.
-        folders: folders that count as part of the workspace.
-        trial: the place in which commands run that no rule and no mode lets outside.
-        temporary: the /tmp of commands in trials, which calls may read.
-        is_trusted: True if the user trusts everything that the workspace brings.
-    """
+    """Return the policy that the settings ask for."""
     chosen = loaded.settings.permissions
     return PermissionPolicy(
         root,
@@ -154,14 +142,7 @@ def check_folder(folder: Path, workspace: Path) -> Path:
 
 
 def kept_folders(bus: EventBus, cwd: Path, given: Iterable[Path], earlier: Iterable[str]) -> tuple[Path, ...]:
-    """Return the folders that a session had before and that still exist, and publish which folders it has. Blocks.
-
-    Args:
-        bus: the session's bus.
-        cwd: the workspace.
-        given: folders of this start's options.
-        earlier: folders that were added earlier in the session.
-    """
+    """Return the folders that a session had before and that still exist, and publish which folders it has. Blocks."""
     known = {str(check_folder(folder, cwd)) for folder in given}
     found: list[Path] = []
     for name in earlier:
@@ -264,13 +245,6 @@ class RuleImpact:
     def __init__(
         self, loop: "AgentLoop", policy: PermissionPolicy, store: RuleStore, find: Callable[[str], Tool | None]
     ) -> None:
-        """
-        Args:
-            loop: its history has the calls.
-            policy: decides them.
-            store: names the files.
-            find: returns a tool by its name.
-        """
         self._loop = loop
         self._policy = policy
         self._store = store

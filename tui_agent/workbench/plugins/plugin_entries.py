@@ -118,12 +118,7 @@ def installed_entries() -> tuple[PluginEntry, ...]:
 
 
 def find_plugins(settings: Settings, root: Path) -> tuple[Plugin, ...]:
-    """Return the plugins, each with the reason if it is not used. Blocks.
-
-    Args:
-        settings: the settings.
-        root: the workspace.
-    """
+    """Return the plugins, each with the reason if it is not used. Blocks."""
     disabled = [_normal_reference(text) for text in settings.plugins.disabled]
     found = [
         Plugin(entry, is_disabled=True)
@@ -213,7 +208,7 @@ def _place_problem(entry: PluginEntry, root: Path) -> str:
     # Any of them may be a link.
     inner = (place.joinpath(*below[:depth]) for place in tops for depth in range(len(below) + 1))
     files = (file for place in inner for file in (place, place / "__init__.py", place.with_suffix(".py")))
-    if any(_is_below(os.path.realpath(place), workspace) for place in (entry.location, *files)):
+    if any(os.path.commonpath((os.path.realpath(place), workspace)) == workspace for place in (entry.location, *files)):
         return "it lies in the workspace, which the agent can change; install it elsewhere"
     if not tops:
         return f"no module is named {top}"
@@ -253,10 +248,6 @@ def _places_of(module: str) -> tuple[Path, ...]:
 
 def _one_line(text: str) -> str:
     return escaped(" ".join(text.split()))
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return os.path.commonpath((path, folder)) == folder
 
 
 def _own_tools() -> frozenset[str]:

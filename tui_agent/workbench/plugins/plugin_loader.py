@@ -67,10 +67,6 @@ class LoadedPlugins:
     def provider(self, name: str, reference: str) -> "PluginProvider":
         """Return the provider of a plugin.
 
-        Args:
-            name: the name of the plugin.
-            reference: the model, `NAME/MODEL`.
-
         Raises:
             ConfigurationError: the plugin is not used, or fails.
         """
@@ -82,12 +78,7 @@ class LoadedPlugins:
 
 
 def load_plugins(settings: Settings, root: Path) -> LoadedPlugins:
-    """Import the tools, hooks and providers of the plugins that may be used. Blocks.
-
-    Args:
-        settings: the settings.
-        root: the workspace.
-    """
+    """Import the tools, hooks and providers of the plugins that may be used. Blocks."""
     tools: list[Tool] = []
     hooks: dict[str, HookBus] = {}
     providers: dict[str, MakeProvider] = {}
@@ -157,11 +148,6 @@ class PluginProvider:
 
     def __init__(self, plugin: str, reference: str, make: Callable[[str], object]) -> None:
         """
-        Args:
-            plugin: the plugin, for messages.
-            reference: the model, `PROVIDER/NAME`.
-            make: takes the reference and returns the provider.
-
         Raises:
             ConfigurationError: it raises, or returns something else.
         """

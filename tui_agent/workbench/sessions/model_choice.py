@@ -19,13 +19,6 @@ class ModelChoice:
     def __init__(
         self, loop: AgentLoop, bus: EventBus, settings: Settings, make_provider: Callable[[Settings], ModelProvider]
     ) -> None:
-        """
-        Args:
-            loop: the agent.
-            bus: gets a notice of each choice, which stores it with the session.
-            settings: the settings at the start.
-            make_provider: returns the provider for other settings.
-        """
         self._loop = loop
         self._bus = bus
         self._settings = settings

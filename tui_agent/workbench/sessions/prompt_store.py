@@ -38,6 +38,7 @@ _FILE_MODE = 0o600
 _MAX_BYTES = 64 * 1024 * 1024
 _PRIVATE = "!!"
 _COMMAND = re.compile(r"\s*/[^\W\d_][\w:-]*(\s|\Z)")
+"""Matches a text that is most probably a `/` command, and not a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class PromptStore:
         await self._load()
         wanted = text.casefold()
         texts = dict.fromkeys(one.text for one in reversed(self._prompts) if wanted in one.text.casefold())
-        return tuple(sorted(texts, key=_is_command)[:MAX_FOUND])
+        return tuple(sorted(texts, key=lambda one: _COMMAND.match(one) is not None)[:MAX_FOUND])
 
     async def all(self) -> tuple[str, ...]:
         """Return all prompts, the oldest first."""
@@ -254,11 +255,6 @@ def _read_uses(path: Path) -> dict[str, int]:
     if not is_object(values):
         return {}
     return {name: count for name, count in values.items() if isinstance(count, int) and count > 0}
-
-
-def _is_command(text: str) -> bool:
-    """Return True for a text that is most probably a `/` command, and not a path."""
-    return _COMMAND.match(text) is not None
 
 
 def _is_private(text: str) -> bool:

@@ -2,13 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from tui_agent.session.journal import is_journal_open
-from tui_agent.session.message_counts import MessageCounts
+from tui_agent.session.journal_counts import CountsFile
 from tui_agent.session.preview import SessionPreview, read_preview
 from tui_agent.session.store import SessionStore, SessionSummary
 from tui_agent.session.summary import summarise
@@ -17,7 +17,8 @@ Preview: TypeAlias = SessionPreview
 T = TypeVar("T")
 
 BATCH = 64
-"""Sessions that are read before the list is drawn again."""
+"""Sessions that are read before the list is drawn for the first time. Each further batch has twice as many: drawing the
+list and saving the counts take as long as all sessions are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class SessionCatalogue:
     def __init__(self, store: SessionStore, folder: Path) -> None:
         self._store = store
         self._folder = os.path.realpath(folder)
-        self._counts: MessageCounts | None = None
+        self._counts: CountsFile | None = None
 
     @classmethod
     def of_directory(cls, sessions: Path, folder: Path) -> "SessionCatalogue":
@@ -63,8 +64,8 @@ class SessionCatalogue:
             SessionError: the directory of the sessions cannot be read.
         """
         paths = await asyncio.to_thread(self._store.newest_paths)
-        for start in range(0, len(paths), BATCH):
-            yield await asyncio.to_thread(self._entries, paths[start : start + BATCH])
+        for batch in _batches(paths):
+            yield await asyncio.to_thread(self._entries, batch)
 
     async def latest(self, cwd: str | None) -> Sequence[SessionSummary]:
         """Return the sessions with messages, of one directory or of all, the one with the latest message first.
@@ -91,8 +92,8 @@ class SessionCatalogue:
     async def count(self, entries: Sequence[SessionEntry]) -> AsyncIterator[Sequence[SessionEntry]]:
         """Yield those whose messages were not counted yet, with their number. Reads the new part of each journal."""
         missing = [entry for entry in entries if entry.summary.messages is None]
-        for start in range(0, len(missing), BATCH):
-            yield await asyncio.to_thread(self._counted, missing[start : start + BATCH])
+        for batch in _batches(missing):
+            yield await asyncio.to_thread(self._counted, batch)
 
     async def preview(self, entry: SessionEntry) -> Preview | None:
         """Return the content of a session in short; None if it cannot be read."""
@@ -128,18 +129,18 @@ class SessionCatalogue:
         read = self._entry(entry.summary.path)
         return next(iter(self._counted([read])), None) if read is not None else None
 
-    def _known_counts(self) -> MessageCounts:
+    def _known_counts(self) -> CountsFile:
         if self._counts is None:
-            self._counts = MessageCounts(self._store.root)
+            self._counts = CountsFile(self._store.root)
         return self._counts
 
     def _counted(self, entries: Sequence[SessionEntry]) -> list[SessionEntry]:
         counts = self._known_counts()
-        numbers = [counts.count(entry.summary.path) for entry in entries]
+        found = [counts.count(entry.summary.path) for entry in entries]
         counts.save()
         return [
-            replace(entry, summary=replace(entry.summary, messages=number))
-            for entry, number in zip(entries, numbers, strict=True)
+            replace(entry, summary=replace(entry.summary, messages=one and one.messages))
+            for entry, one in zip(entries, found, strict=True)
         ]
 
     def _entries(self, paths: Sequence[Path]) -> list[SessionEntry | None]:
@@ -149,6 +150,14 @@ class SessionCatalogue:
         summary = summarise(path)
         if summary is None:
             return None
-        summary = replace(summary, messages=self._known_counts().known(path))
+        if (counts := self._known_counts().known(path)) is not None:
+            summary = replace(summary, messages=counts.messages)
         is_here = bool(summary.cwd) and os.path.realpath(summary.cwd) == self._folder
         return SessionEntry(summary, is_here, is_journal_open(path))
+
+
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    start, size = 0, BATCH
+    while start < len(items):
+        yield items[start : start + size]
+        start, size = start + size, 2 * size

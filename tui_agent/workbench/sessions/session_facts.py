@@ -57,12 +57,6 @@ async def session_facts(
     Call this once, when a session starts or is resumed, and keep the text: the system prompt must be the same in all
     requests, or the provider's prompt cache is lost. The facts are not saved with the session: a resumed one gets new
     facts, because the workspace may have changed since, and the cache has usually expired.
-
-    Args:
-        root: the workspace.
-        policy: decides which facts the model may see.
-        tools: the tools by which the model could look them up.
-        environment: environment of this process, for the name of the user's shell.
     """
     by_name = {tool.name: tool for tool in tools}
 

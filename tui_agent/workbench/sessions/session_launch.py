@@ -59,11 +59,11 @@ class SessionLaunch:
 
     async def first_page(self, options: LaunchOptions, age_text: Callable[[int, int], str]) -> FirstPage:
         """Return the content of the first page of a session; `age_text` returns the words for the age of another."""
-        return await collect_first_page(options, self._locations, age_text, first_run=self._first_run)
+        return await asyncio.to_thread(first_page, options, self._locations, age_text, first_run=self._first_run)
 
     async def keep_theme(self, name: str) -> str:
         """Write a theme into the user's new settings file and return its path."""
-        path = await keep_theme(name, self._locations, self._kept_theme)
+        path = await asyncio.to_thread(keep_theme, name, self._locations.user_file, self._kept_theme)
         self._kept_theme = name
         return path
 
@@ -96,11 +96,7 @@ class SessionLaunch:
         return found[0].id if len(found) == 1 else None
 
     async def prepare(self, session_id: str | None, *, demo: bool) -> NextSession:
-        """Check that a session can be opened, and return it.
-
-        Args:
-            session_id: the session; None for a new one.
-            demo: True for the offline model.
+        """Check that a session can be opened, and return it; None begins a new one.
 
         Raises:
             ConfigurationError: no key is set.
@@ -134,23 +130,13 @@ def is_first_run(locations: Locations) -> bool:
     return not locations.user_file.exists() and not locations.sessions_dir.exists()
 
 
-async def collect_first_page(
+def first_page(
     options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], *, first_run: bool
 ) -> FirstPage:
-    """Return the content of the page; reads in a thread.
+    """Return the content of the page. Blocks.
 
-    Args:
-        options: the command line.
-        locations: the user's directories.
-        age_text: returns the words for the age of a session, from two times in milliseconds: its own and the present.
-        first_run: True if there are neither settings nor sessions.
+    `age_text` returns the words for the age of a session, from two times in milliseconds: its own and the present.
     """
-    return await asyncio.to_thread(_collect, options, locations, age_text, first_run)
-
-
-def _collect(
-    options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], first_run: bool
-) -> FirstPage:
     return FirstPage(
         sessions=_last_sessions(options.cwd, locations, age_text),
         facts=_facts(options, locations),
@@ -231,21 +217,14 @@ def _key_source(options: LaunchOptions, locations: Locations) -> str:
         return ""
 
 
-async def keep_theme(name: str, locations: Locations, before: str) -> str:
-    """Write a theme into the user's new settings file and return its path.
+def keep_theme(name: str, path: Path, before: str) -> str:
+    """Write a theme into the user's new settings file and return its path. Blocks.
 
-    Args:
-        name: the theme.
-        locations: the user's directories.
-        before: theme that was kept a moment ago; empty if there is none, so that there is no file yet.
+    `before` is the theme that was kept a moment ago; empty if there is none, so that there is no file yet.
 
     Raises:
         ConfigurationError: the file has other content by now, or cannot be written.
     """
-    return await asyncio.to_thread(_write_theme, name, locations.user_file, before)
-
-
-def _write_theme(name: str, path: Path, before: str) -> str:
     with IMPORTING:
         from tui_agent.tools.atomic_write import write_atomically
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from textual.content import Content
 
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
@@ -46,15 +47,15 @@ class ActionContext:
         self.screen.notify(text, severity="warning" if wrong else "information", markup=False)
 
     def show_page(self, title: str, text_at: Callable[[int], Content], *, follows: bool = False) -> None:
-        """Open a page of text.
-
-        Args:
-            title: its title.
-            text_at: returns the text for a width in columns.
-            follows: True if the text changes while the page is open.
-        """
+        """Open a page of text, which `text_at` returns for a width in columns; with `follows` it may change."""
         self.screen.app.push_screen(TextPage(title, text_at, follows=follows))
 
     def start(self, name: str, work: Coroutine[object, object, None]) -> None:
-        """Start work beside the screen."""
-        self.screen.run_worker(work, name=name, group=name, exit_on_error=False)
+        """Start work beside the screen, and show what it refuses."""
+        self.screen.run_worker(self._finish(work), name=name, group=name, exit_on_error=False)
+
+    async def _finish(self, work: Coroutine[object, object, None]) -> None:
+        try:
+            await work
+        except TuiAgentError as error:
+            self.say(str(error), wrong=True)

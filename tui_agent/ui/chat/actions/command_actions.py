@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -21,11 +20,8 @@ from tui_agent.ui.text.sanitiser import clip
 from .action_context import ActionContext, Handlers
 from .background_actions import JobActions, ServerActions
 from .page_actions import PageActions
-from .session_actions import ConversationActions, RunActions, SessionActions
+from .session_actions import SessionActions
 from .setting_actions import SettingActions
-
-CallRequest: TypeAlias = CallList.CancelRequested | CallList.ExtendRequested | CallList.RevertRequested
-"""A request of the list of calls."""
 
 
 class CommandActions:
@@ -34,8 +30,8 @@ class CommandActions:
     def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
         self.settings = SettingActions(context, state)
         """Mode, theme and model."""
-        self.session = SessionActions(context)
-        """Name, files and past of the session."""
+        self.session = SessionActions(context, state)
+        """Name, files, past and runs of the session."""
         self.pages = PageActions(context, state, self.offers)
         """Pages and facts."""
         self.jobs = JobActions(context, state)
@@ -49,8 +45,6 @@ class CommandActions:
             **self.pages.handlers,
             **self.jobs.handlers,
             **ServerActions(context).handlers,
-            **RunActions(context).handlers,
-            **ConversationActions(context, state).handlers,
         }
 
     def run(self, typed: SlashCall | UnknownSlash) -> bool:
@@ -65,13 +59,13 @@ class CommandActions:
         self.say(f"There is no command /{typed.name}.{near} \\/{typed.name} sends the text.", wrong=True)
         return False
 
-    def change_call(self, event: CallRequest) -> None:
+    def change_call(self, event: CallList.ChangeRequested) -> None:
         """Do with a call what the list of calls asks for."""
-        if isinstance(event, CallList.RevertRequested):
+        if event.change == "revert":
             self.session.rewind(event.view)
         elif reason := self._context.bridge.refusal("call"):
             self.say(reason, wrong=True)
-        elif isinstance(event, CallList.CancelRequested):
+        elif event.change == "cancel":
             self.jobs.cancel_call(event.view.call_id)
         else:
             self.jobs.extend_call(event.view)

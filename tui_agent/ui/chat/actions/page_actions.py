@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, money_text, tokens_text
-from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
@@ -41,9 +40,10 @@ class PageActions:
             "chat.skills": self._show_skills,
             "chat.open_newest": self._open_newest,
             "chat.timeline": lambda _: self.show_timeline(),
-            "chat.cost": self._show_cost,
+            "chat.btw": self._ask_aside,
+            "chat.cost": lambda _: self._context.say(self._cost()),
             "chat.stats": lambda _: self._context.start("stats", self._show_statistics()),
-            "chat.doctor": self._doctor,
+            "chat.doctor": lambda _: self._context.start("doctor", self._examine()),
             "chat.hooks": self._show_hooks,
         }
         """Actions by id of their command."""
@@ -53,27 +53,27 @@ class PageActions:
         own = [entry for entry in self._context.bridge.status.commands if " " not in entry.slash]
         self._context.show_page("Help", lambda width: help_text(width, own, self._offers))
 
-    def _doctor(self, _: str) -> None:
-        self._context.start("doctor", self._examine())
-
     async def _examine(self) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            text = sanitise(await bench.commands.doctor())
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
+        text = sanitise(await bench.commands.doctor())
+        self._context.show_page("Doctor", lambda _: Content(text))
+
+    def _ask_aside(self, question: str) -> bool:
+        from tui_agent.ui.dialogs.side_question_page import SideQuestionPage
+
+        if (bench := self._context.bench()) is None:
+            return False
+        if question:
+            self._context.screen.app.push_screen(SideQuestionPage(question, bench.aside))
         else:
-            self._context.show_page("Doctor", lambda _: Content(text))
+            self._context.say("Type a question: /btw QUESTION", wrong=True)
+        return bool(question)
 
     async def _show_statistics(self) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            found = await bench.commands.statistics()
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
-            return
+        found = await bench.commands.statistics()
         title = "Tokens and cost of all sessions"
         self._context.show_page(title, lambda width: Content(sanitise("\n".join(found.lines(width)))))
 
@@ -169,8 +169,16 @@ class PageActions:
         context = self._context
         if (bench := context.bench()) is not None:
             clock = context.options.surroundings.clock
-            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock)
+            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock, self._changes_so_far)
             context.screen.app.push_screen(page)
+
+    def _changes_so_far(self) -> tuple[int, int]:
+        """Return how many calls have ended, and how many changes of files are known."""
+        state = self._state()
+        places = state.ledger.places
+        open_calls = sum(len(places[kind]) for kind in ("waiting", "running", "needs_you"))
+        changes = sum(totals.changes for totals in state.files.files.values())
+        return len(state.ledger.calls) - open_calls, changes
 
     def show_findings(self) -> None:
         """Open the page with the findings of the last review."""
@@ -219,9 +227,6 @@ class PageActions:
 
     def _push(self, page: "ChooserPage") -> None:
         self._context.screen.app.push_screen(page)
-
-    def _show_cost(self, _: str) -> None:
-        self._context.say(self._cost())
 
     def _cost(self) -> str:
         status = self._state().status

@@ -21,23 +21,36 @@ from tui_agent.ui.transcript.conversation import Conversation
 
 from .action_context import ActionContext, Handlers
 
+FILE = "AGENTS.md"
+"""File that `/init` writes."""
+UNDO = "undo"
+"""Argument of `/compact` that undoes the last compaction."""
+UPDATE = "update"
+"""Argument of `/init` that revises an existing file."""
 _COPY = re.compile(r"(code)?[ \t]*([1-9][0-9]{0,5})?", re.IGNORECASE)
 
 
 class SessionActions:
-    """Rename, export, replay, rewind or leave a session."""
+    """Rename, export, replay, rewind or leave a session; start, end and compact its runs; copy what it says."""
 
-    def __init__(self, context: ActionContext) -> None:
+    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
         self._context = context
+        self._state = state
         self.handlers: Handlers = {
             "chat.rename": self._rename,
-            "chat.export": self._export,
-            "chat.replay": self._replay,
+            "chat.export": lambda file: self._context.start("export", self._write_export(file)),
+            "chat.replay": lambda name: self._context.screen.post_message(ReplayRequested(name)),
             "chat.rewind": lambda _: self.rewind(),
+            "chat.tasks": lambda _: self._show_tasks(),
             "chat.resume": partial(self._switch, "resume"),
             "chat.clear": partial(self._switch, "clear"),
             "chat.fork": partial(self._switch, "fork"),
             "chat.demo": partial(self._switch, "demo"),
+            "chat.copy": self._copy,
+            "chat.thinking": lambda _: self._show_thinking(),
+            "chat.stop": lambda _: self._stop(),
+            "chat.compact": self._compact,
+            "chat.init": self._init,
         }
         """Actions by id of their command."""
 
@@ -99,29 +112,26 @@ class SessionActions:
     def _switch(self, kind: Literal["resume", "clear", "fork", "demo"], argument: str) -> None:
         self._context.screen.post_message(SessionRequested(kind, argument))
 
-    def _export(self, file: str) -> None:
-        self._context.start("export", self._write_export(file))
+    def _show_tasks(self) -> None:
+        from tui_agent.ui.dialogs.tasks_screen import TasksScreen
+
+        context = self._context
+        if (bench := context.bench()) is None:
+            return
+
+        def chosen(session_id: str | None) -> None:
+            if session_id is not None:
+                self._switch("resume", session_id)
+
+        page = TasksScreen(bench.tasks, context.bridge.session_id or "", clock=context.options.surroundings.clock)
+        context.screen.app.push_screen(page, chosen)
 
     async def _write_export(self, file: str) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            self._context.say(f"The session was exported to {await bench.commands.export(file)}.")
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
+        self._context.say(f"The session was exported to {await bench.commands.export(file)}.")
 
-    def _replay(self, name: str) -> None:
-        self._context.screen.post_message(ReplayRequested(name))
-
-
-class ConversationActions:
-    """Copy from the conversation, and show or fold its thinking."""
-
-    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
-        self._context = context
-        self._state = state
-        self.handlers: Handlers = {"chat.copy": self._copy, "chat.thinking": lambda _: self._show_thinking()}
-        """Actions by id of their command."""
+    # --- the conversation ---------------------------------------------------------------------------------------------
 
     def _show_thinking(self) -> None:
         fold = self._state().transcript
@@ -148,28 +158,9 @@ class ConversationActions:
             copy_text(self._context.screen.app, text)
         return True
 
+    # --- runs ---------------------------------------------------------------------------------------------------------
 
-FILE = "AGENTS.md"
-"""File that `/init` writes."""
-UNDO = "undo"
-"""Argument of `/compact` that undoes the last compaction."""
-UPDATE = "update"
-"""Argument of `/init` that revises an existing file."""
-
-
-class RunActions:
-    """Start, end or compact what runs."""
-
-    def __init__(self, context: ActionContext) -> None:
-        self._context = context
-        self.handlers: Handlers = {
-            "chat.stop": self._stop,
-            "chat.compact": self._compact,
-            "chat.init": self._init,
-        }
-        """Actions by id of their command."""
-
-    def _stop(self, _: str) -> None:
+    def _stop(self) -> None:
         if self._context.bridge.status.running:
             self._context.bridge.stop()
             self._context.say("The run ends after this step.")

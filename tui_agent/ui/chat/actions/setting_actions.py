@@ -119,15 +119,10 @@ class SettingActions:
     async def _join_folder(self, path: str, term: str) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            if term == "this session":
-                await bench.folders.add(path)
-            else:
-                self._context.say(
-                    f"Each later session has this folder, too: saved in {await bench.folders.keep(path)}."
-                )
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
+        if term == "this session":
+            await bench.folders.add(path)
+        else:
+            self._context.say(f"Each later session has this folder, too: saved in {await bench.folders.keep(path)}.")
 
     def _theme(self, name: str) -> bool:
         if name in self.theme_names:
@@ -198,16 +193,13 @@ class SettingActions:
     async def _choose_model(self, name: str, *, keeps: bool) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            if name:
-                bench.models.choose(name)
-            said = f"The next request uses {name}. " if name else ""
-            rest = f"/model {DEFAULT} makes it the model of new sessions, too."
-            if keeps:
-                rest = f"New sessions begin with this model: saved in {await bench.models.keep_default('model')}."
-            self._context.say(said + rest)
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
+        if name:
+            bench.models.choose(name)
+        said = f"The next request uses {name}. " if name else ""
+        rest = f"/model {DEFAULT} makes it the model of new sessions, too."
+        if keeps:
+            rest = f"New sessions begin with this model: saved in {await bench.models.keep_default('model')}."
+        self._context.say(said + rest)
 
     def _effort(self, argument: str) -> None:
         name, keeps = _without_default(argument)
@@ -216,16 +208,13 @@ class SettingActions:
     async def _choose_effort(self, name: str, *, keeps: bool) -> None:
         if (bench := self._context.bench()) is None:
             return
-        try:
-            if not name and not keeps:
-                self._show_efforts(bench.models.effort, bench.models.effort_text())
-                return
-            said = bench.models.choose_effort(name) if name else bench.models.effort_text()
-            if keeps:
-                said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
-            self._context.say(said)
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
+        if not name and not keeps:
+            self._show_efforts(bench.models.effort, bench.models.effort_text())
+            return
+        said = bench.models.choose_effort(name) if name else bench.models.effort_text()
+        if keeps:
+            said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
+        self._context.say(said)
 
     def _show_efforts(self, current: str, state: str) -> None:
         from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices

@@ -1,0 +1,54 @@
+"""Functions of dataclasses that are compiled when they are first called."""
+
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, dataclass
+from types import FunctionType
+
+import pytest
+
+from tui_agent.cli.process.late_functions import compile_at_once, compile_late
+
+
+@pytest.fixture(autouse=True)
+def _late() -> Iterator[None]:
+    compile_late()
+    yield
+    compile_at_once()
+
+
+def test_a_class_behaves_as_if_all_its_functions_had_been_compiled_at_once() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Point:
+        x: int
+        y: int = 2
+
+    @dataclass(frozen=True, slots=True)
+    class Named(Point):
+        name: str = "a"
+
+    for _ in range(2):
+        assert (Point(1) == Point(1, 2), Point(1) == Point(2), Point(1) == 1) == (True, False, False)
+        assert {Point(1), Point(1)} == {Point(1)}
+        assert hash(Named(1)) == hash((1, 2, "a"))
+        assert repr(Named(1)).endswith("Named(x=1, y=2, name='a')")
+        with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
+            Named(1).__setattr__("x", 2)
+        with pytest.raises(FrozenInstanceError, match="cannot delete field 'y'"):
+            Point(1).__delattr__("y")
+    assert Point.__eq__.__qualname__.endswith("Point.__eq__")
+
+
+def test_a_function_is_compiled_at_its_first_call_only() -> None:
+    @dataclass
+    class Point:
+        x: int
+
+    before = vars(Point)["__eq__"]
+    assert isinstance(before, FunctionType)
+
+    assert Point(1) == Point(1)
+    compiled = vars(Point)["__eq__"]
+    assert Point(2) == Point(2)
+
+    assert vars(Point)["__eq__"] is compiled
+    assert compiled.__code__.co_filename == "<string>"

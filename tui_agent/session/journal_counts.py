@@ -1,0 +1,212 @@
+"""Counts of journals for lists and statistics, kept in a file: each byte of a journal is read once for them."""
+
+import os
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from tui_agent.protocol.messages import JsonObject, is_object
+
+from .journal import FILE_MODE
+from .summary import is_user_message, read_record
+
+FILE_NAME = "message-counts.json"
+MAX_FILE_SIZE = 64 * 1024 * 1024
+"""Bytes of the largest file that is read."""
+UNKNOWN = "unknown"
+"""Name of a model or folder that a journal does not state."""
+
+_MARKERS = (b'"message.ended"', b'"user"')
+_USAGE = re.compile(rb'"type":\s*"(?:usage\.updated|run\.started|session\.(?:created|loaded|forked))"')
+
+
+@dataclass(slots=True)
+class DayUsage:
+    """Sums of one day of local time with one model in one folder."""
+
+    day: str
+    """`YYYY-MM-DD`."""
+    model: str
+    folder: str
+    input_tokens: int = 0
+    """Tokens read at the full price."""
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost: float | None = None
+    """Estimated dollars; None if no price is known."""
+
+
+TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+"""Fields of `DayUsage` that are counts."""
+
+
+@dataclass(slots=True)
+class JournalCounts:
+    """The counts of one journal, up to a place in it."""
+
+    inode: int
+    read: int = 0
+    """Bytes of whole lines that were counted. A journal only grows, so they stay as they are."""
+    messages: int = 0
+    """Number of the user's messages."""
+    usage: list[DayUsage] = field(default_factory=list[DayUsage])
+    model: str = UNKNOWN
+    """Model of the newest run of the main agent."""
+    folder: str = UNKNOWN
+    cost: float | None = None
+    """Cost of the session so far."""
+
+    def add(self, line: bytes) -> None:
+        """Count one line."""
+        self.read += len(line)
+        if all(marker in line for marker in _MARKERS):
+            self.messages += is_user_message(read_record(line))
+        elif _USAGE.search(line) and (record := read_record(line)) is not None:
+            data: object = record.get("data")
+            if is_object(data):
+                self._add_event(record, data)
+
+    def _add_event(self, record: JsonObject, data: JsonObject) -> None:
+        match record["type"]:
+            case "run.started" if not record.get("depth"):
+                self.model = _text(data, "model") or self.model
+            case "session.created" | "session.loaded":
+                self.folder = _text(data, "cwd") or self.folder
+            case "session.forked":
+                # What a copy has from its original counts there.
+                self.usage = []
+            case "usage.updated":
+                before, self.cost = self.cost, _amount(data.get("cost"))
+                self._add_usage(record, data, before)
+            case _:
+                pass
+
+    def _add_usage(self, record: JsonObject, data: JsonObject, before: float | None) -> None:
+        delta: object = data.get("delta")
+        counts = {name: _count(delta.get(name)) for name in TOKENS} if is_object(delta) else {}
+        day = _day(record)
+        if day is None or not any(counts.values()):
+            return
+        key = (day, _text(data, "model") or self.model, self.folder)
+        row = next((one for one in reversed(self.usage) if (one.day, one.model, one.folder) == key), None)
+        if row is None:
+            self.usage.append(row := DayUsage(*key))
+        for name, count in counts.items():
+            setattr(row, name, getattr(row, name) + count)
+        if self.cost is not None:
+            row.cost = (row.cost or 0.0) + max(self.cost - (before or 0.0), 0.0)
+
+
+@dataclass(slots=True)
+class _File:
+    version: Literal[2]
+    counts: dict[str, JournalCounts]
+
+
+@cache
+def _format() -> TypeAdapter[_File]:
+    return TypeAdapter(_File)
+
+
+class CountsFile:
+    """The counts of the journals of one directory. Its methods block, and may run in any thread."""
+
+    def __init__(self, root: Path) -> None:
+        """Load the counts of earlier programs, if there are any."""
+        self._path = root / FILE_NAME
+        self._counts = _load(self._path)
+        self._was_changed = False
+        self._lock = Lock()
+
+    def known(self, path: Path) -> JournalCounts | None:
+        """Return the counts of a journal that has not changed since they were made; None otherwise."""
+        counts = self._counts.get(path.stem)
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        is_current = counts is not None and (counts.inode, counts.read) == (status.st_ino, status.st_size)
+        return counts if is_current else None
+
+    def count(self, path: Path) -> JournalCounts | None:
+        """Return the counts, reading what was added since the last time; None if the journal cannot be read."""
+        with self._lock:
+            return self._count(path)
+
+    def _count(self, path: Path) -> JournalCounts | None:
+        if (counts := self.known(path)) is not None:
+            return counts
+        counts = self._counts.get(path.stem)
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if counts is None or counts.inode != status.st_ino or counts.read > status.st_size:
+                    counts = JournalCounts(status.st_ino)
+                file.seek(counts.read)
+                for line in file:
+                    # The writer may still be writing the last line.
+                    if line.endswith(b"\n"):
+                        counts.add(line)
+        except OSError:
+            return None
+        self._counts[path.stem] = counts
+        self._was_changed = True
+        return counts
+
+    def save(self) -> None:
+        """Write the counts of the journals that still exist. A failure costs only time at the next start."""
+        with self._lock:
+            if self._was_changed:
+                self._save()
+
+    def _save(self) -> None:
+        kept = {name: counts for name, counts in self._counts.items() if self._path.with_name(f"{name}.jsonl").exists()}
+        content = _format().dump_json(_File(2, kept))
+        unfinished = self._path.with_name(f".{FILE_NAME}.{secrets.token_hex(8)}.tmp")
+        try:
+            with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, FILE_MODE)) as file:
+                file.write(content)
+            unfinished.replace(self._path)
+        except OSError:
+            with suppress(OSError):
+                unfinished.unlink()
+            return
+        self._was_changed = False
+
+
+def _load(path: Path) -> dict[str, JournalCounts]:
+    """Return the stored counts; none if the file is missing, damaged or of another version."""
+    try:
+        with path.open("rb") as file:
+            return _format().validate_json(file.read(MAX_FILE_SIZE), strict=True).counts
+    except (OSError, ValidationError):
+        return {}
+
+
+def _day(record: JsonObject) -> str | None:
+    try:
+        return datetime.fromtimestamp(record["ts"] / 1000).date().isoformat()
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+def _amount(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _text(data: JsonObject, name: str) -> str:
+    value = data.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,184 @@
+"""An open session as other programs of the user see it: a file beside its journal, and a socket that takes answers.
+
+Both are in the directory of the sessions, which only the user may enter. The file has the state and the open questions,
+each with a token; an answer over the socket repeats the token, allows or denies one call and never stores a rule.
+"""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.events import RunEnded, RunStarted
+from tui_agent.protocol.messages import JsonObject, is_object, now_ms
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.status_words import ANOTHER_PROGRAM
+
+if TYPE_CHECKING:
+    # Imported at run time by the first question: a start must not wait for it.
+    from .notifiers import Question, Tokens
+
+LIVE_SUFFIX = ".live"
+"""Suffix of the file, in place of that of the journal."""
+LONGEST_SOCKET_PATH = 100
+"""Bytes of a path that every system takes for a socket."""
+LONGEST_ANSWER = 64 * 1024
+_FILE_MODE = 0o600
+
+
+class LiveSession:
+    """Announces one session from its first run on, and lets its questions be answered from elsewhere."""
+
+    def __init__(self, journal: Path, session_id: str, folder: Path, bus: EventBus) -> None:
+        """
+        Args:
+            journal: the journal, beside which the file is.
+            session_id: the session.
+            folder: its working directory.
+            bus: has the starts and ends of its runs.
+        """
+        self._file = journal.with_suffix(LIVE_SUFFIX)
+        self._session = session_id
+        self._folder = folder
+        self._bus = bus
+        self._tokens: Tokens | None = None
+        self._runs = 0
+        self._since = now_ms()
+        self._open: dict[str, tuple[Question, str, asyncio.Future[ApprovalDecision]]] = {}
+        self._changed = asyncio.Event()
+
+    async def serve(self) -> None:
+        """Announce the session until cancelled.
+
+        Raises:
+            OSError: the file or the socket cannot be made.
+        """
+        ends = (self._bus.on(RunStarted, self._count(1)), self._bus.on(RunEnded, self._count(-1)))
+        try:
+            # A session without a run is not listed before.
+            await self._changed.wait()
+            await self._announce()
+        finally:
+            for end in ends:
+                end()
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """Show a question to other programs until one answers; cancelled once it is answered here."""
+        from .notifiers import Tokens, question_of
+
+        question = question_of(request, self._session, self._folder, answers=True)
+        if request.question is not None:
+            # Its values are given in its own window.
+            question = replace(question, answers=("deny",))
+        tokens = self._tokens = self._tokens or Tokens(self._session)
+        token = tokens.new(ANOTHER_PROGRAM, request, float("inf"))
+        answer: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
+        self._open[request.request_id] = question, token, answer
+        self._touch()
+        try:
+            return await answer
+        finally:
+            tokens.drop(token)
+            del self._open[request.request_id]
+            self._touch()
+
+    def _count(self, change: int) -> Callable[[object], None]:
+        def count(_: object) -> None:
+            self._runs += change
+            self._touch()
+
+        return count
+
+    def _touch(self) -> None:
+        self._since = now_ms()
+        self._changed.set()
+
+    async def _announce(self) -> None:
+        socket = await asyncio.to_thread(_socket_path, self._file)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+
+                def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                    tasks.create_task(run_service("answer from elsewhere", self._serve(reader, writer)))
+
+                server = await asyncio.start_unix_server(connected, socket, limit=LONGEST_ANSWER)
+                try:
+                    while True:
+                        self._changed.clear()
+                        text = json.dumps(self._state(socket)).encode()
+                        await asyncio.to_thread(_write, self._file, text)
+                        await self._changed.wait()
+                finally:
+                    server.close()
+        finally:
+            await asyncio.shield(asyncio.to_thread(_remove, self._file, socket))
+
+    def _state(self, socket: Path) -> JsonObject:
+        state = "waiting" if self._open else "running" if self._runs > 0 else "idle"
+        questions = [
+            {**question.fields, "answers": question.answers, "token": token}
+            for question, token, _ in self._open.values()
+        ]
+        about: JsonObject = {"pid": os.getpid(), "state": state, "since": self._since, "socket": str(socket)}
+        return {**about, "questions": questions}
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take one answer, and reply why it does not count; an empty reason if it does."""
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            try:
+                reason = self._take(await reader.readuntil(b"\n"))
+                writer.write(json.dumps({"refused": reason}).encode() + b"\n")
+                await writer.drain()
+            finally:
+                writer.close()
+
+    def _take(self, line: bytes) -> str:
+        try:
+            said: object = json.loads(line)
+        except (ValueError, RecursionError):
+            return "the answer was not understood"
+        request = said.pop("request", None) if is_object(said) else None
+        found = self._open.get(request) if isinstance(request, str) else None
+        if not is_object(said) or found is None or found[2].done() or self._tokens is None:
+            return "the question is answered already"
+        from .notifiers import NotifyError, decision_of
+
+        question, _, answer = found
+        try:
+            answer.set_result(decision_of(question, said, self._tokens, ANOTHER_PROGRAM))
+        except NotifyError as error:
+            return str(error)
+        return ""
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write the file whole; only its owner ever reads the tokens in it."""
+    new = file.with_suffix(f"{LIVE_SUFFIX}.tmp")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, _FILE_MODE)
+    with os.fdopen(descriptor, "wb") as target:
+        target.write(content)
+    new.replace(file)
+
+
+def _socket_path(file: Path) -> Path:
+    """Return a path for the socket, which does not exist; its directory is private."""
+    socket = file.with_suffix(".sock")
+    if len(os.fsencode(socket)) > LONGEST_SOCKET_PATH:
+        return Path(tempfile.mkdtemp(prefix="tui-agent-live-")) / "answers.sock"
+    socket.unlink(missing_ok=True)
+    return socket
+
+
+def _remove(file: Path, socket: Path) -> None:
+    file.unlink(missing_ok=True)
+    socket.unlink(missing_ok=True)
+    if socket.parent != file.parent:
+        socket.parent.rmdir()
