@@ -1,10 +1,12 @@
 """Time from the end of one answer to the next request, measured by the server, with the app in a real pty.
 
-Run by hand: `python -m tests.benchmarks.rounds [PART …]`. Parts: `prompts` (Enter until the request's arrival, of later
-prompts), `reads` (four small reads), `commands` (one command that writes: from its last moment to the request),
-`sleeps` (four times `sleep 1` in one answer), `writers` (the same, each with two files of its own), `early` (from the
-request to the start of an allowed command, with a second until the text behind its block). The app runs in mode `allow`
-in a small repository. Figures are medians of several rounds in one app, and the slowest round.
+Run by hand: `python -m tests.benchmarks.rounds [MODE] [PART …]`. Parts: `prompts` (Enter until the request's arrival,
+of later prompts), `reads` (four small reads), `commands` (one command that writes: from its last moment to the
+request), `sleeps` (four times `sleep 1` in one answer), `writers` (the same, each with two files of its own), `early`
+(from the request to the start of an allowed command, with a second until the text behind its block). The app runs in
+a small repository, in mode `allow`, where commands run outside and one after another, or in the mode named first:
+with `accept_edits` they run in trials, beside one another. Figures are medians of several rounds in one app, and the
+slowest round.
 """
 
 import json
@@ -29,6 +31,8 @@ ROUNDS = 10
 FILES = 100
 """Tracked files of the repository."""
 NOW = "echo $EPOCHREALTIME"
+MODES = ("accept_edits", "allow", "ask")
+chosen_mode = ["allow"]
 
 Block = dict[str, Any]
 
@@ -61,7 +65,7 @@ def app(replies: list[dict[str, Any]]) -> Iterator[tuple[Terminal, ServerProcess
             subprocess.run(("git", *arguments), cwd=work, check=True)
         server = stack.enter_context(ServerProcess(replies, home))
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), **server.environment, **THIS_PACKAGE}
-        arguments = [sys.executable, "-m", "tui_agent", "--permission-mode", "allow"]
+        arguments = [sys.executable, "-m", "tui_agent", "--permission-mode", chosen_mode[0]]
         terminal = stack.enter_context(Terminal(arguments, cwd=work, environment=environment))
         terminal.wait_for("● ready")
         terminal.read(3.0)
@@ -85,7 +89,7 @@ def printed(request: dict[str, Any]) -> float:
     """Return the time that the last command of a request's results printed, on the monotonic clock, in seconds."""
     result = request["body"]["messages"][-1]["content"][-1]["content"]
     text = result if isinstance(result, str) else "".join(block.get("text", "") for block in result)
-    return float(text.split()[0]) - (time.time() - time.monotonic())
+    return float(text.split("[")[0].split()[0]) - (time.time() - time.monotonic())
 
 
 def prompts() -> list[float]:
@@ -145,6 +149,8 @@ PARTS: dict[str, Callable[[], list[float]]] = {
 
 def main(names: list[str]) -> None:
     """Run the parts and print one JSON line for each."""
+    if names and names[0] in MODES:
+        chosen_mode[0] = names.pop(0)
     for name in names or list(PARTS):
         taken = PARTS[name]()
         figures = {"median ms": statistics.median(taken), "lowest ms": min(taken), "slowest ms": max(taken)}

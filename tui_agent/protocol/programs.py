@@ -10,11 +10,11 @@ def find_program(name: str, workspace: Path) -> Path | None:
     Relative entries of PATH are skipped, because they depend on the current directory.
     """
     for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        program = Path(directory, name)
-        if not program.is_absolute() or not os.path.isfile(program) or not os.access(program, os.X_OK):
+        program = os.path.join(directory, name)
+        if not os.path.isabs(program) or not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
-        if not _is_in(program, workspace):
-            return program
+        if not _is_in(Path(program), workspace):
+            return Path(program)
     return None
 
 

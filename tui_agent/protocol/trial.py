@@ -193,6 +193,8 @@ class WalledCommand:
     environment: Mapping[str, str]
     descriptors: tuple[int, ...] = ()
     """Open files that the process inherits."""
+    ends_all: bool = False
+    """True if everything that the command started ends with it, in a namespace of processes."""
 
 
 @dataclass(slots=True)

@@ -276,34 +276,39 @@ class BashTool(TypedTool[BashArguments]):
 
     async def _run_in_trial(self, args: BashArguments, context: ToolContext) -> ToolResult:
         """Run a command on a layer, and propose what it changed."""
-        if self._trials is None or context.place == "nowhere":
+        trials = self._trials
+        if trials is None or context.place == "nowhere":
             raise ToolError("The command was not run: it may only run in a trial, and none works here.")
         if args.run_in_background:
             raise ToolError(_ONLY_OUTSIDE)
         if not os.path.isdir(self._workspace.root):
             raise ToolError(f"The command was not run: {_removed(self._workspace.root)}")
-        layer: Layer | None = None
+        opened: list[Layer] = []
+
+        def open_layer() -> ProcessSpec:
+            opened.append(trials.open(context.call_id))
+            return self._walled(opened[0], args)
+
         if self._jobs is not None:
             self._jobs.in_trial.add(context.call_id)
         try:
             try:
-                layer = await run_shielded_in_thread(partial(self._trials.open, context.call_id))
-                walled = await run_shielded_in_thread(partial(self._walled, layer, args))
+                walled = await run_shielded_in_thread(open_layer)
             except ToolError as error:
                 raise self._no_trial(str(error)) from error
             async with BackgroundJobs() as jobs:
                 # Jobs of its own: what runs in a trial cannot be sent to the background.
-                result, outcome = await self._run_on(args, context, jobs, walled, layer)
+                result, outcome = await self._run_on(args, context, jobs, walled, opened[0])
             if outcome.ending != "cancelled":
-                proposal = await LayerProposal.read(self._workspace, layer, context.emit)
-                layer = None
+                proposal = await LayerProposal.read(self._workspace, opened[0], context.emit)
+                opened.clear()
                 if proposal is not None:
                     context.propose(proposal)
             return result
         finally:
             if self._jobs is not None:
                 self._jobs.in_trial.discard(context.call_id)
-            if layer is not None:
+            for layer in opened:
                 await run_shielded_in_thread(layer.discard)
 
     def _walled(self, layer: Layer, args: BashArguments) -> ProcessSpec:
@@ -316,6 +321,7 @@ class BashTool(TypedTool[BashArguments]):
             environment=walled.environment,
             descriptors=walled.descriptors,
             is_wrapped=True,
+            ends_all=walled.ends_all,
         )
 
     def _no_trial(self, reason: str) -> ToolError:
@@ -337,7 +343,9 @@ class BashTool(TypedTool[BashArguments]):
             self._workspace.warn_of_full_spool()
         outcome = self._ended(job, spec)
         text = output_text(captured)
-        reason = await asyncio.to_thread(layer.started, job.output.first_bytes(), outcome.returncode)
+        # Only the code of a failure can be that of the walls.
+        code = outcome.returncode
+        reason = await asyncio.to_thread(layer.started, job.output.first_bytes(), code) if code else ""
         if reason and outcome.ending == "exited":
             raise self._no_trial(reason)
         refused = await asyncio.to_thread(layer.refused, text) if _failed(outcome) else ""

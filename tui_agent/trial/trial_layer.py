@@ -266,7 +266,9 @@ class TrialLayer:
         except (OSError, ToolError) as error:
             self.end()
             raise ToolError(f"The command was not run: no trial can be set up here: {error}") from error
-        return WalledCommand((*start, *argv), variables, tuple(self._command.descriptors))
+        # Nothing leaves a namespace of processes, and `end` waits for its last one.
+        ends_all = isinstance(walls, BubblewrapWalls)
+        return WalledCommand((*start, *argv), variables, tuple(self._command.descriptors), ends_all)
 
     def started(self, output: bytes, returncode: int | None) -> str:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""

@@ -157,6 +157,21 @@ def test_nothing_is_unclaimed_while_another_call_runs() -> None:
         child.wait()
 
 
+@pytest.mark.usefixtures("subreaper")
+def test_a_call_behind_walls_claims_only_the_orphans_of_calls_beside_it() -> None:
+    child = subprocess.Popen(["bash", "-c", f"{NO_MARK} exec sleep 600"])
+    try:
+        assert eventually(lambda: child.pid in unclaimed_orphans(9))
+        with call_running(7, leaves_orphans=False):
+            assert unclaimed_orphans(7) == frozenset()
+            with call_running(8):
+                pass
+            assert child.pid in unclaimed_orphans(7)
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_limits_of_foreign_or_missing_processes_stay() -> None:
     child = subprocess.Popen(["true"])
     child.wait()

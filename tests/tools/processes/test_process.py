@@ -16,8 +16,9 @@ from tests.tools.calls import eventually
 from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.tools.processes import process
+from tui_agent.tools.processes import process, process_tree
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
+from tui_agent.tools.processes.process_tree import TreeMark
 from tui_agent.tools.search.file_listing import BoundedBytes
 
 BUSY = 45.0
@@ -358,3 +359,33 @@ async def test_the_start_of_a_command_is_reported_once_it_runs(root: Path) -> No
     assert process.boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert process.pid > 1
     assert process.started > 0
+
+
+@pytest.mark.parametrize(
+    ("ends_all", "may_leave", "most"),
+    [(True, False, 0), (False, True, 1), (False, False, 1)],
+    ids=["behind walls", "of a session", "alone"],
+)
+async def test_all_processes_are_looked_at_once_at_most_when_nothing_is_left(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ends_all: bool,
+    may_leave: bool,
+    most: int,
+) -> None:
+    looks: list[None] = []
+    is_there = process_tree._is_there  # pyright: ignore
+
+    def counted(leader: int | None, mark: TreeMark) -> bool:
+        looks.append(None)
+        return is_there(leader, mark)
+
+    monkeypatch.setattr(process_tree, "_is_there", counted)
+
+    def ends(left: ProcessOutcome) -> bool:
+        return False
+
+    spec = replace(command("true", root), ends_all=ends_all, on_left=ends if may_leave else None)
+    outcome = await run(spec)
+
+    assert (outcome.ending, outcome.ended, len(looks)) == ("exited", (), most)

@@ -213,12 +213,12 @@ def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObj
 def _denied_below(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
     """Return `ToolContext.is_denied` for a call; if the policy fails, everything is denied."""
     policy = services.policy
-    if not isinstance(policy, SearchFilter):
-        return lambda _: False
 
-    # Most calls never ask, and the policy would have to look up their paths.
+    # Most calls never ask: neither the protocol's members nor the paths of the policy are looked up for them.
     @cache
     def predicate() -> Callable[[str], bool]:
+        if not isinstance(policy, SearchFilter):
+            return lambda _: False
         found = try_call(policy.denied_below, tool, arguments)
         return (lambda _: True) if isinstance(found, Crash) else found
 

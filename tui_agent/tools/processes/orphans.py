@@ -36,6 +36,8 @@ _background: set[int] = set()
 """Limits of those that run without their calls."""
 _group: set[int] = set()
 """Limits of the other commands that run, and of those that ran beside them."""
+_leaving: set[int] = set()
+"""Limits of those of `_group` that may leave orphans."""
 _earlier: set[psutil.Process] = set()
 """Processes that do not belong to `_group`."""
 _kept: set[int] = set()
@@ -81,14 +83,20 @@ def is_subreaper() -> bool:
 
 
 @contextmanager
-def call_running(limit: int) -> Generator[None]:
-    """Register a call that may own orphans, by its limit. Enter this before the call's first process starts."""
+def call_running(limit: int, *, leaves_orphans: bool = True) -> Generator[None]:
+    """Register a call by its limit. Enter this before the call's first process starts.
+
+    Without `leaves_orphans`, walls end everything that it started.
+    """
     if not _foreground():
         _group.clear()
+        _leaving.clear()
         _earlier.clear()
         _note_earlier()
     _running[limit] = 0
     _group.add(limit)
+    if leaves_orphans:
+        _leaving.add(limit)
     try:
         yield
     finally:
@@ -114,7 +122,7 @@ def unclaimed_orphans(own_call: int) -> frozenset[int]:
 
     Beside background commands, they come almost certainly from that call or one that ran beside it.
     """
-    if _own_limit is None or _others_may_own(own_call):
+    if _own_limit is None or _others_may_own(own_call) or (own_call in _group and not _leaving):
         return frozenset()
     beside = _background - {own_call}
     marks, leaders = {None, _own_limit, *_kept, *beside}, {_running[limit] for limit in beside}

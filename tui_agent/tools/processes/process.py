@@ -82,6 +82,9 @@ class ProcessSpec:
     """Called once it has inherited them, or could not be started."""
     is_wrapped: bool = False
     """True if the program is only a wrapper that kills the real one when it gets TERM: then it gets none."""
+    ends_all: bool = False
+    """True if a wrapper ends everything that the program started: nothing is left to look for once it has ended by
+    itself."""
     extra_seconds: Callable[[], float] | None = None
     """Returns seconds by which the limit has grown since the start."""
     is_command: bool = False
@@ -133,7 +136,7 @@ async def run_process(
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
     try:
-        with call_running(mark.limit):
+        with call_running(mark.limit, leaves_orphans=not spec.ends_all):
             outcome = await _run(spec, mark, pump, cancellation, partial(_started, spec, mark, on_start))
     finally:
         # One that was let go has its mark still.
@@ -162,6 +165,7 @@ async def _run(
         raise
     ended: tuple[str, ...] = ()
     left: _Left | None = None
+    is_gone = False
     try:
         pump.start()
         on_start(process.pid)
@@ -176,6 +180,7 @@ async def _run(
                 await pump.wait(DRAIN_TIME)
                 ending = "enough" if pump.sated.is_set() else ending
                 left = await _find_left(process, mark, spec) if ending == "exited" else None
+                is_gone = ending == "exited" and left is None and (spec.ends_all or spec.on_left is not None)
                 seconds = time.monotonic() - started
                 if left is not None and spec.on_left is not None:
                     names = tuple(map(process_name, topmost(left.processes)))
@@ -190,7 +195,8 @@ async def _run(
             # The id of a program that ended long ago may be another one's.
             leader, known = (process.pid, ()) if left is None else (None, left.processes)
             end = partial(end_tree, leader, mark, grace=GRACE, spares_leader=spec.is_wrapped, known=known)
-            ended = () if is_detached(process) else await run_shielded_in_thread(end)
+            # A look at every process of the machine takes longer than many a command: never a second one.
+            ended = () if is_gone or is_detached(process) else await run_shielded_in_thread(end)
             await pump.wait(DRAIN_TIME)
         finally:
             pump.stop()

@@ -13,7 +13,6 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -133,7 +132,7 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
             if kills:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-    return tied, all(psutil.pid_exists(pid) for pid in listed)
+    return tied, set(listed) <= {*_pids()}
 
 
 def _pids() -> list[int]:
@@ -146,7 +145,7 @@ def _pids() -> list[int]:
 
 def left_running(leader: int, mark: TreeMark) -> tuple[psutil.Process, ...]:
     """Return the live processes of a tree whose leader has ended. Blocks."""
-    return tuple(_with_orphans(leader, mark))
+    return tuple(_with_orphans(leader, mark)) if _is_there(leader, mark) else ()
 
 
 def some_of(mark: TreeMark, known: Collection[psutil.Process]) -> tuple[psutil.Process, ...]:
@@ -182,7 +181,10 @@ def tree_members(
 
 
 def _is_tied(pid: int, leader: int | None, mark: TreeMark) -> bool:
-    return _session(pid) == leader or locks_limit(pid) == mark.limit or mark.token.encode() in _environment(pid)
+    if (session := _session(pid)) == leader or locks_limit(pid) == mark.limit:
+        return True
+    # Commands begin in a session; a thread of the kernel has none, and no environment.
+    return session != 0 and mark.token.encode() in _environment(pid)
 
 
 def is_zombie(pid: int) -> bool:
@@ -204,29 +206,35 @@ def _environment(pid: int) -> bytes:
     """Return the environment a process started with; empty if it is not readable."""
     try:
         if sys.platform == "linux":
-            return _environment_in_proc(Path(f"/proc/{pid}"))
+            return _environment_in_proc(f"/proc/{pid}")
         return "\0".join(psutil.Process(pid).environ().values()).encode("utf-8", "replace")
     except (OSError, psutil.Error):
         return b""
 
 
-def _environment_in_proc(process: Path) -> bytes:
+def _environment_in_proc(process: str) -> bytes:
     """Return the environment of a process from `/proc`."""
-    content = (process / "environ").read_bytes()
+    content = _bytes_of(f"{process}/environ")
     # During `exec` the environment is empty for a moment; without a second look the process would lose its mark.
     deadline = time.monotonic() + _EXEC_TIME
     while not content and time.monotonic() < deadline:
         before = _memory(process)
-        content = (process / "environ").read_bytes()
+        content = _bytes_of(f"{process}/environ")
         if not content and before == _memory(process) and before != _CHANGING:
             break
     return content
 
 
-def _memory(process: Path) -> tuple[bool, str]:
+def _bytes_of(path: str) -> bytes:
+    """Return the content of a file; a look reads one of each process, so that the price of a `Path` counts."""
+    with open(path, "rb", 0) as file:
+        return file.read()
+
+
+def _memory(process: str) -> tuple[bool, str]:
     """Return True if a process has memory (a zombie has none), and the address of its environment, which differs from
     program to program."""
-    fields = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    fields = _bytes_of(f"{process}/stat").decode("utf-8", "replace").rpartition(")")[2].split()
     return fields[20] != "0", fields[48]
 
 
