@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import IS_LONG, sample
-from tests.support.screen_buffer import ALTERNATE_SCREEN, ScreenBuffer
+from tests.support.screen_buffer import ALTERNATE_SCREEN, ScreenBuffer, visible
 from tests.support.server_thread import ServerThread
 from tests.support.terminal import FRAME_BEGINS, FRAME_ENDS, Terminal
 
@@ -44,8 +44,10 @@ def pages(machine: UserMachine) -> list[Path]:
 
 
 def looks_of(screen: ScreenBuffer) -> list[list[tuple[str, object]]]:
-    """Return the cells of a screen, without the look of the caret, which blinks."""
-    rows = [list(row) for row in screen._cells]
+    """Return the cells of a screen as they look, without the look of the caret, which blinks."""
+    rows: list[list[tuple[str, object]]] = [
+        [(sign, visible(sign, look)) for sign, look in row] for row in screen._cells
+    ]
     rows[-2][3] = rows[-2][3][0], None
     return rows
 
@@ -81,14 +83,14 @@ def test_the_prelude_shows_a_first_frame_of_the_app(machine: UserMachine, size: 
         early.wait_for(lambda screen: looks_of(screen) in own)
         early.type("hi 漢")
         early.wait_for("› hi 漢")
-        typed = list(early.screen._cells[-2])
+        typed = looks_of(early.screen)[-2]
         early.type("\x7f\x7f\x7f\x7f")
         early.wait_for(lambda screen: looks_of(screen) in own)
 
     with machine.app(*arguments, size=size) as app:
         app.type("hi 漢")
         app.wait_for(lambda screen: "● ready" in screen.text and "› hi 漢" in screen.text)
-        assert app.screen._cells[-2] == typed
+        assert looks_of(app.screen)[-2] == typed
         app.quit()
 
     # Another folder begins with an empty page in the colours of the theme.

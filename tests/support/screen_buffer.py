@@ -239,3 +239,9 @@ class ScreenBuffer:
         rows = {0: range(self._row + 1, self.rows), 1: range(self._row), 2: range(self.rows)}.get(part, range(0))
         for row in rows:
             self._cells[row] = [_EMPTY] * self.columns
+
+
+def visible(sign: str, look: object) -> dict[str, str]:
+    """Return what a cell shows of the sequences in force; no blank shows the colour of text."""
+    found = {match[1] or match[0]: match[0] for match in re.finditer(r"([34]8);2;\d+;\d+;\d+|\d+", str(look))}
+    return {name: value for name, value in found.items() if sign != " " or name != "38"}

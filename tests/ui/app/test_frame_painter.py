@@ -1,6 +1,5 @@
 """Frames: the terminal shows the same as with Textual's own output, for fewer bytes."""
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -14,7 +13,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from tests.support.screen_buffer import ScreenBuffer
+from tests.support.screen_buffer import ScreenBuffer, visible
 from tui_agent.ui.app.frame_painter import FramePainter
 
 WIDTH, HEIGHT = 12, 8
@@ -75,12 +74,6 @@ def update_of(screen: Screen, spans: Sequence[tuple[int, int, int]]) -> ChopsUpd
 
 def cells(buffer: ScreenBuffer) -> list[Any]:
     return [buffer.lines, [[(sign, visible(sign, look)) for sign, look in row] for row in buffer._cells]]
-
-
-def visible(sign: str, look: str) -> dict[str, str]:
-    """Return what a cell shows of the sequences in force; no blank shows the colour of text."""
-    found = {match[1] or match[0]: match[0] for match in re.finditer(r"([34]8);2;\d+;\d+;\d+|\d+", look)}
-    return {name: value for name, value in found.items() if sign != " " or name != "38"}
 
 
 @given(screens(), st.booleans())
