@@ -145,7 +145,8 @@ def report_page(status: FleetStatus) -> str:
 def _table_row(row: UnitRow, result: TaskResult) -> str:
     cells = _cells(row, result)
     styles = {1: _STATE_STYLES.get(row.state, "muted"), 2: {True: "good", False: "bad", None: "muted"}[row.verified]}
-    shown = (f'<td class="{styles.get(place, "")}">{html_text(cell)}</td>' for place, cell in enumerate(cells))
+    marks = (f' class="{styles[place]}"' if place in styles else "" for place in range(len(cells)))
+    shown = (f"<td{mark}>{html_text(cell)}</td>" for mark, cell in zip(marks, cells, strict=True))
     return f"<tr>{''.join(shown)}</tr>"
 
 

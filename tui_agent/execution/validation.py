@@ -117,13 +117,14 @@ def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
 
 
 def _pydantic_line(detail: dict[str, Any], schema: JsonObject) -> str:
-    *outer, name = detail["loc"]
-    path = _path(detail["loc"])
+    place: Sequence[str | int] = detail["loc"]
+    path = _path(place)
     message = str(detail["msg"])
+    outer, known = place[:-1], _fields_at(schema, place[:-1])
     if detail["type"] == "missing":
-        return f"{path}: is required{_wanted(_fields_at(schema, outer).get(name))}"
+        return f"{path}: is required{_wanted(known.get(str(place[-1])))}"
     if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(name), known := _fields_at(schema, outer), 1)
+        near = difflib.get_close_matches(str(place[-1]), known, 1)
         # The line below lists only the arguments themselves, not the fields of one.
         fields = f"; it has {', '.join(known)}" if outer and known else ""
         return f"{path}: unknown argument" + (f"; did you mean {near[0]}?" if near else fields)

@@ -74,7 +74,7 @@ def test_a_misspelt_command_names_the_nearest() -> None:
 
 
 def test_suggestions_narrow_while_the_name_is_typed() -> None:
-    assert [entry.slash for entry in suggestions("/t")] == ["theme", "thinking", "timeline", "tools"]
+    assert [entry.slash for entry in suggestions("/t")] == ["tasks", "theme", "thinking", "timeline", "tools"]
     assert [entry.slash for entry in suggestions("/th")] == ["theme", "thinking"]
     assert [entry.slash for entry in suggestions("/")][:3] == ["help", "model", "mode"]
     assert suggestions("/mode ") == ()
