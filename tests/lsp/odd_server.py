@@ -25,11 +25,16 @@ def value_of(flag: str) -> Path | None:
     return Path(ARGS[ARGS.index(flag) + 1]) if flag in ARGS else None
 
 
-def send(**message: Any) -> None:
-    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+def send(*messages: dict[str, Any]) -> None:
+    bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
     with WRITING:
-        sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        # In one write: whoever reads has all of them, however busy the machine is.
+        sys.stdout.buffer.write(b"".join(b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies))
         sys.stdout.buffer.flush()
+
+
+def problems(uri: str, found: list[Any], **version: int) -> dict[str, Any]:
+    return {"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": found, **version}}
 
 
 def receive() -> dict[str, Any] | None:
@@ -57,12 +62,11 @@ def report(uri: str, version: int) -> None:
             if word in line:
                 where = place(uri, number, line.index(word), line.index(word) + 3)["range"]
                 found.append({"range": where, "severity": severity, "message": f"{word} in\u00a0it", "code": number})
-    found = found if "--strange" in ARGS else found[3:]
     if "--strange" in ARGS:
         uri = unquote(uri)
-        send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": [], "version": version})
-    versions = {} if "--unversioned" in ARGS else {"version": version}
-    send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": found, **versions})
+        send(problems(uri, [], version=version), problems(uri, found, version=version))
+    else:
+        send(problems(uri, found[3:], **({} if "--unversioned" in ARGS else {"version": version})))
 
 
 def words_at(uri: str, position: dict[str, int]) -> str:
@@ -106,7 +110,7 @@ def main() -> None:
         if method == "exit":
             return
         if "id" in message and method is not None:
-            send(id=message["id"], result=answer(method, params))
+            send({"id": message["id"], "result": answer(method, params)})
             if "--noise" in ARGS:
                 sys.stdout.buffer.write(b"x" * 100_000)
                 sys.stdout.buffer.flush()
