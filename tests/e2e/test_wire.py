@@ -115,7 +115,7 @@ def test_broken_streams_and_failed_requests_are_retried_or_reported(machine: Use
             app.wait_until_gone("This call is thrown away.")
             if target.exists():  # It began before the stream broke off: then it is whole, and listed as a change.
                 assert target.read_text("utf-8") == "from the broken stream\n"
-                app.wait_for("1 changed")
+                app.wait_for("+1 −0")
             server.release("again")
             app.wait_for("Written once.")
             app.wait_for_status("ready")

@@ -28,7 +28,7 @@ def value_of(flag: str) -> Path | None:
 def send(*messages: dict[str, Any]) -> None:
     bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
     with WRITING:
-        # In one write: whoever reads has all of them, however busy the machine is.
+        # In one write, so that a reader has all of them, however busy the machine is.
         sys.stdout.buffer.write(b"".join(b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies))
         sys.stdout.buffer.flush()
 
