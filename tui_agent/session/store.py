@@ -128,7 +128,7 @@ class SessionStore:
     def latest(self, cwd: Path) -> LatestSession:
         """Return the session of this directory with the latest message of the user that no other program has open.
 
-        Reads only journals that were written after that message, and all if there is no such session.
+        Reads only the journals that were changed after that message; all of them if no session fits.
         """
         here = os.path.realpath(cwd)
         with_messages: list[SessionSummary] = []

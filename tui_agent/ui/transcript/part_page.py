@@ -33,7 +33,7 @@ class PartPage(RowsPage[None]):
         """
         super().__init__()
         self._title = title
-        self._text = text
+        self._text: str = text
         self._page = RowsView(rows)
 
     def compose(self) -> ComposeResult:

@@ -220,7 +220,7 @@ def _key_source(options: LaunchOptions, locations: Locations) -> str:
 def keep_theme(name: str, path: Path, before: str) -> str:
     """Write a theme into the user's new settings file and return its path. Blocks.
 
-    `before` is the theme that was kept a moment ago; empty if there is none, so that there is no file yet.
+    `before` is the theme in the file; empty if there is no file yet.
 
     Raises:
         ConfigurationError: the file has other content by now, or cannot be written.
