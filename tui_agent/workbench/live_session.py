@@ -21,6 +21,7 @@ from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.status_words import ANOTHER_PROGRAM
 from tui_agent.session.store import LIVE_SUFFIX, SOCKET_SUFFIX
+from tui_agent.tools.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     # Imported at run time by the first question: a start must not wait for it.
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 LONGEST_SOCKET_PATH = 100
 """Bytes of a path that every system takes for a socket."""
 LONGEST_ANSWER = 64 * 1024
-_FILE_MODE = 0o600
 
 
 class LiveSession:
@@ -112,7 +112,7 @@ class LiveSession:
                     while True:
                         self._changed.clear()
                         text = json.dumps(self._state(socket)).encode()
-                        await asyncio.to_thread(_write, self._file, text)
+                        await asyncio.to_thread(write_atomically, self._file, text)
                         await self._changed.wait()
                 finally:
                     server.close()
@@ -155,16 +155,6 @@ class LiveSession:
         except NotifyError as error:
             return str(error)
         return ""
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write the file whole; only its owner ever reads the tokens in it."""
-    new = file.with_suffix(f"{LIVE_SUFFIX}.tmp")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, _FILE_MODE)
-    with os.fdopen(descriptor, "wb") as target:
-        target.write(content)
-    new.replace(file)
 
 
 def _socket_path(file: Path) -> Path:
