@@ -21,6 +21,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.text.line_view import forget_drawn_styles
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
@@ -373,6 +374,7 @@ async def _collect_garbage(bridge: AgentBridge) -> None:
     while True:
         await asyncio.sleep(_REST_SECONDS)
         if not bridge.is_busy and AnyScreen.pace.is_quiet(_REST_SECONDS):
+            forget_drawn_styles()
             collect_at_rest()
 
 
