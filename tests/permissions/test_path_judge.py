@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.permissions.conftest import Desk
 from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.path_judge import PathJudge, PathLookup
+from tui_agent.permissions.rules import patterns
 from tui_agent.permissions.rules.path_resolution import WorkspaceRoots
 from tui_agent.permissions.rules.rule_set import RuleSet
 from tui_agent.protocol.permissions import PermissionMode
@@ -162,7 +165,9 @@ def test_a_rule_without_a_pattern_means_the_workspace(desk: Desk) -> None:
     assert desk.bash("touch /etc/x", "allow edit", mode="ask").decision == "ask"
 
 
-def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(desk: Desk) -> None:
+def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in (".env", "sub/.env.local", "deep/id_rsa", ".env.example", ".envx", "a.env"):
         (desk.root / name).parent.mkdir(exist_ok=True)
         (desk.root / name).write_text("KEY=x\n", "utf-8")
@@ -189,5 +194,9 @@ def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(desk: Desk
         found += [(tool, path, *rules, mode, decision.reason)] if decision.decision != expected else []
 
     assert found == []
+    with monkeypatch.context() as patched:
+        # A rule about secrets counts for what is named: no directory is looked through for it.
+        patched.delattr(patterns, "entries_below")
+        assert desk.file("grep", ".").decision == "allow"
     without = PermissionPolicy(desk.root, secret_files=())
     assert without.check(desk.tools["read"], {"path": ".env"}).decision == "allow"

@@ -1,7 +1,10 @@
 """Highlighted code: every character stays, and the same code looks the same, however it was streamed."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
+from pygments.lexers import find_lexer_class_for_filename, get_all_lexers
 
 from tests.support.table import table
 from tui_agent.ui.text.code_highlighter import (
@@ -11,6 +14,7 @@ from tui_agent.ui.text.code_highlighter import (
     MIN_PIECE_LINES,
     PIECE_SIZE,
     colour_lines,
+    language_of,
     piece_length,
 )
 
@@ -94,3 +98,15 @@ def test_text_without_punctuation_is_not_code() -> None:
     words = "a " * 100
 
     assert colour_lines("java", [words, "int i;"]) == [((words, ""),), (("int i;", ""),)]
+
+
+def test_the_name_of_a_file_has_the_language_that_pygments_finds() -> None:
+    shapes = (shape for _, _, patterns, _ in get_all_lexers(plugins=False) for shape in patterns)
+    names = {re.sub(r"\[(.).*?\]", r"\1", shape).replace("*", "a") for shape in shapes}
+    names |= {"", "a", "new.txt", "src/a.py", "A.PY", "Makefile.am"}
+
+    def expected(name: str) -> str:
+        lexer = find_lexer_class_for_filename(name) if name else None
+        return lexer.aliases[0] if lexer is not None and lexer.aliases else ""
+
+    assert [name for name in names if language_of(name) != expected(name)] == []

@@ -4,9 +4,12 @@ A piece ends where a top-level line follows a blank one, after a number of lines
 pieces depend on the code alone, so the same code looks the same, however it was streamed.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from .line import Run
@@ -24,6 +27,7 @@ LONGEST_LINE = 400
 """Most characters of a line in a highlighted piece: some lexers need time quadratic in the length of a line."""
 MAX_TOKENS = 2_000
 """Highlighted tokens of a piece; the rest of it is plain."""
+_WILD = frozenset("*?[")
 
 
 def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
@@ -43,12 +47,25 @@ def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
     return coloured
 
 
+@lru_cache(maxsize=256)
 def language_of(file_name: str) -> str:
     """Return the language of a file by its name, for `colour_lines`; empty if it is unknown."""
-    from pygments.lexers import find_lexer_class_for_filename
+    # Not `find_lexer_class_for_filename`: it compiles 929 patterns and reads the metadata of all packages.
+    from pygments.lexers import find_lexer_class, get_all_lexers
 
-    lexer = find_lexer_class_for_filename(file_name) if file_name else None
-    return lexer.aliases[0] if lexer is not None and lexer.aliases else ""
+    name = os.path.basename(file_name)
+    known = ((lexer, pattern) for lexer, _, patterns, _ in get_all_lexers(plugins=False) for pattern in patterns)
+    found = [(find_lexer_class(lexer), pattern) for lexer, pattern in known if _matches(name, pattern)]
+    rated = [(one.priority + ("*" not in pattern) / 2, one.__name__, one) for one, pattern in found if one is not None]
+    aliases = max(rated, key=itemgetter(0, 1))[2].aliases if rated else ()
+    return aliases[0] if aliases else ""
+
+
+def _matches(name: str, pattern: str) -> bool:
+    end = pattern.removeprefix("*")
+    if not _WILD.isdisjoint(end):
+        return fnmatchcase(name, pattern)
+    return name == end or (end != pattern and name.endswith(end))
 
 
 def piece_length(lines: Sequence[str]) -> int | None:
