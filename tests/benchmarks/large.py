@@ -9,7 +9,7 @@ directory of /tmp that is removed.
 
 Each step is one JSON line: seconds by the clock, CPU seconds of the process and of programs it started, the longest CPU
 time of one turn of the event loop, and the longest delay of a callback that wants to run every 2 ms. Steps of several
-sizes end with their growth: the slope of log(CPU) over log(size), where 1 is linear.
+sizes end with a table and their growth: the slope of log(CPU) over log(size), where 1 is linear.
 """
 
 import asyncio
@@ -106,14 +106,14 @@ class Figures:
 
     def __init__(self, part: str) -> None:
         self._part = part
-        self._sizes: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
+        self._sizes: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
 
     def add(self, step: str, size: float, figures: dict[str, float]) -> None:
         """Print one line."""
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
         shown = {name: round(value, 3) for name, value in {**figures, "peak MB": memory}.items()}
         print(json.dumps({"part": self._part, "step": step, "size": size, **shown}), flush=True)
-        self._sizes[step].append((size, figures.get("CPU s", 0.0), figures.get("s", 0.0)))
+        self._sizes[step].append((size, figures.get("CPU s", 0.0)))
 
     async def step(
         self, name: str, size: float, do: Callable[..., Awaitable[object]], *arguments: Any, **named: Any
@@ -122,15 +122,21 @@ class Figures:
         self.add(name, size, await measured(lambda: do(*arguments, **named)))
 
     def growth(self) -> None:
-        """Print the exponents."""
-        found = {step: slope([one[:2] for one in points]) for step, points in self._sizes.items() if len(points) > 2}
-        shown = {step: round(exponent, 2) for step, exponent in found.items() if exponent is not None}
-        print(json.dumps({"part": self._part, "growth": shown}), flush=True)
+        """Print a table of the steps with several sizes: CPU seconds of each, and the exponent."""
+        rows = {step: points for step, points in self._sizes.items() if len(points) > 2}
+        for sizes in dict.fromkeys(tuple(size for size, _ in points) for points in rows.values()):
+            print(f"\n| {self._part}, CPU s | {' | '.join(f'{size:,}' for size in sizes)} | growth |")
+            print("|---" * (len(sizes) + 2) + "|")
+            for step, points in rows.items():
+                if tuple(size for size, _ in points) == sizes:
+                    exponent = slope(points)
+                    cells = " | ".join(f"{used:.2f}" for _, used in points)
+                    print(f"| {step} | {cells} | {'–' if exponent is None else f'{exponent:.1f}'} |", flush=True)
 
 
 def slope(points: list[tuple[float, float]]) -> float | None:
-    """Return the exponent of a power that fits these points; None if they do not differ."""
-    logs = [(math.log(size), math.log(max(value, 1e-4))) for size, value in points]
+    """Return the exponent of a power that fits these points; None if they do not differ. The clock counts in 0.01 s."""
+    logs = [(math.log(size), math.log(max(value, 0.01))) for size, value in points]
     if len({x for x, _ in logs}) < 2:
         return None
     return statistics.linear_regression(*zip(*logs, strict=True)).slope
