@@ -264,14 +264,17 @@ def test_a_start_imports_few_modules() -> None:
         "import sys, threading; before = len(sys.modules); "
         "from tui_agent.cli.interactive import _load_engine, Settings; screen = len(sys.modules) - before; "
         "_load_engine(Settings()); [each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
-        "print(screen, len(sys.modules) - before)"
+        "screens = (f'tui_agent.ui.approval.{name}_screen' for name in ('approval_list', 'server_question')); "
+        "rare = {'html.entities', *screens}; "
+        "print(screen, len(sys.modules) - before, len(rare & set(sys.modules)))"
     )
     environment = {name: value for name, value in os.environ.items() if name != "ANTHROPIC_BASE_URL"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
-    screen, ready = map(int, done.stdout.split())
+    screen, ready, rare = map(int, done.stdout.split())
 
     assert screen <= 720, "modules for the first frame"
     assert ready <= 1_150, "modules for the first request"
+    assert rare == 0, "modules that most sessions never need"
 
 
 @pytest.mark.slow
