@@ -6,6 +6,7 @@ import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -243,6 +244,7 @@ class TrialLayer:
         self._box = box
         self._walls = walls
         self._command: WatchedCommand | None = None
+        self._is_released = False
         self._changes: LayerChanges | None = None
 
     @property
@@ -260,6 +262,7 @@ class TrialLayer:
         box, walls, held = self._box, self._walls, self._box.held
         visible = visible_places(box.workspace, environment.get("PATH", os.defpath), environment)
         watched = [root.upper for root in self.roots if walls.has_layer]
+        self._is_released = False
         self._command = WatchedCommand([*watched, held.temporary, held.other_temporary], box.limits)
         try:
             start, variables = walls.confined(box, self.roots, self._directory, visible, self._command, environment)
@@ -321,11 +324,17 @@ class TrialLayer:
         with suppress(FileNotFoundError):
             (self._directory / RECORD).unlink()
         if is_finished(self._directory):
-            remove_tree(self._directory)
+            self._box.held.later(partial(remove_tree, self._directory))
 
     def end(self) -> str:
         """Wait until all processes of the command have ended, and return why nothing of it can be kept, if so."""
-        return "" if self._command is None else self._command.end()
+        if self._command is None:
+            return ""
+        problem = self._command.end()
+        if not self._is_released:
+            self._is_released = True
+            self._box.held.later(self._command.release)
+        return problem
 
 
 def _is_outdated(changes: LayerChanges) -> bool:
