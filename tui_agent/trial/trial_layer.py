@@ -297,9 +297,11 @@ class TrialLayer:
                 self._changes = read_changes(self.roots, made_ns=self._made_ns, sorter=self._box.sorter)
         return self._changes
 
-    def keep(self, selection: KeepSelection) -> KeepReport:
-        """Apply a part of the changes to the workspace."""
-        return keep_changes(self._directory, self.changes(), selection)
+    def keep(self, selection: KeepSelection, result: str = "") -> KeepReport:
+        """Apply a part of the changes to the workspace, after a look at it and a record if there is a `result`."""
+        if result:
+            self.record(result)
+        return keep_changes(self._directory, self.changes(again=bool(result)), selection, self._box.held.later)
 
     def finish(self) -> KeepReport | None:
         """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun."""
@@ -323,8 +325,7 @@ class TrialLayer:
         # A kill in between leaves a layer that no question waits for.
         with suppress(FileNotFoundError):
             (self._directory / RECORD).unlink()
-        if is_finished(self._directory):
-            self._box.held.later(partial(remove_tree, self._directory))
+        self._box.held.later(partial(_remove, self._directory))
 
     def end(self) -> str:
         """Wait until all processes of the command have ended, and return why nothing of it can be kept, if so."""
@@ -335,6 +336,11 @@ class TrialLayer:
             self._is_released = True
             self._box.held.later(self._command.release)
         return problem
+
+
+def _remove(layer: Path) -> None:
+    if is_finished(layer):
+        remove_tree(layer)
 
 
 def _is_outdated(changes: LayerChanges) -> bool:
