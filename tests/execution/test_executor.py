@@ -140,6 +140,9 @@ class Taking:
     async def until_complete(self) -> None:
         pass
 
+    def may_settle(self, state: CallState) -> bool:
+        return True
+
     async def take_settling(self, state: CallState) -> None:
         pass
 
