@@ -44,21 +44,20 @@ async def asked(function: Callable[..., object], *questions: Any, timeout: float
         questions: its arguments.
         timeout: seconds until it is cancelled and counts as failed; None: no limit.
     """
-
-    async def answer() -> object:
-        given = function(*questions)
-        return await given if inspect.isawaitable(given) else given
-
-    if timeout is None:
-        return await contained(answer())
-    limit = asyncio.timeout(timeout)
-
-    async def in_time() -> object:
-        async with limit:
-            return await answer()
-
-    found = await contained(in_time())
-    return Crash(found.error, timed_out=True) if isinstance(found, Crash) and limit.expired() else found
+    limit: asyncio.Timeout | None = None
+    try:
+        if timeout is None:
+            given = function(*questions)
+            return await given if inspect.isawaitable(given) else given
+        async with asyncio.timeout(timeout) as limit:
+            given = function(*questions)
+            return await given if inspect.isawaitable(given) else given
+    except asyncio.CancelledError as error:
+        if is_being_cancelled():
+            raise
+        return Crash(error)
+    except (Exception, SystemExit) as error:
+        return Crash(error, timed_out=limit is not None and limit.expired())
 
 
 def try_call(function: Callable[..., V], *arguments: Any) -> V | Crash:
