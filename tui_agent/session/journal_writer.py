@@ -6,6 +6,7 @@ Events that cannot be written stay in memory, in order, until the disk accepts t
 
 import asyncio
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -138,6 +139,8 @@ class JournalWriter:
         self._said = False
         self._effects: set[str] = set()
         """Ids of the calls with effects."""
+        self._looked_at = 0
+        """Number of the last event that `flush_outcomes` looked at: many turns may pass between two writes."""
         self._taken = self._saved = self._newest_effect = 0
         """Numbers of the newest batch of events, the newest one in the journal, and the one with the newest effect."""
         self._tasks = asyncio.TaskGroup()
@@ -193,8 +196,9 @@ class JournalWriter:
         What else the model reads can be lost with the process: prompts and reads are written within `EVENT_INTERVAL`,
         and no request waits for the disk because of them.
         """
-        tells = self._newest_effect > self._saved
-        for envelope in self._subscription.waiting:
+        waiting, tells = self._subscription.waiting, self._newest_effect > self._saved
+        for envelope in waiting[bisect_right(waiting, self._looked_at, key=_number_of) :]:
+            self._looked_at = envelope.seq
             tells = self._tells_of_effect(envelope) or tells
         if tells:
             await self.flush_or_warn()
@@ -268,6 +272,10 @@ class JournalWriter:
         if not self._said or not self._file.size:
             self.path.unlink(missing_ok=True)
         self._file.close()
+
+
+def _number_of(envelope: Envelope) -> int:
+    return envelope.seq
 
 
 def _fitted(envelope: Envelope) -> Envelope:
