@@ -9,10 +9,13 @@ passes through.
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from types import NoneType
 from typing import Any, TypeVar
 
 from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.messages import is_array, is_object
+
+_SCALARS = frozenset((str, int, float, bool, NoneType))
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -77,5 +80,5 @@ def is_being_cancelled() -> bool:
 def copy_of(value: Any) -> Any:
     """Return a deep copy of a JSON value, for code that may change its arguments while others still use them."""
     if is_object(value):
-        return {key: copy_of(inner) for key, inner in value.items()}
-    return [copy_of(inner) for inner in value] if is_array(value) else value
+        return {key: inner if type(inner) in _SCALARS else copy_of(inner) for key, inner in value.items()}
+    return [inner if type(inner) in _SCALARS else copy_of(inner) for inner in value] if is_array(value) else value

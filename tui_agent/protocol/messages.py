@@ -429,7 +429,8 @@ def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
         return ToolCall(id=call_id, name=name, malformed=f"arguments must be a JSON object, got {kind}")
     if nests_deeper(value):
         return ToolCall(id=call_id, name=name, malformed=TOO_DEEP)
-    if not _is_encodable(value):
+    # Only an escape can express half a pair in plain text.
+    if not (raw.isascii() and "\\u" not in raw) and not _is_encodable(value):
         return ToolCall(id=call_id, name=name, malformed="arguments contain half a surrogate pair (invalid text)")
     return ToolCall(id=call_id, name=name, arguments=value)
 
