@@ -655,7 +655,7 @@ async def _loop_config(
         max_tokens=settings.max_tokens,
         session_id=session.id,
         before_effects=_effect_recorder(start.jobs.settled, flush),
-        before_requests=flush,
+        before_requests=start.journal.flush_outcomes if start.journal is not None else None,
         effects_published=start.jobs.settled,
         usage=spent.total,
         cost=spent.cost,
