@@ -37,24 +37,6 @@ async def is_ended(thread: threading.Thread | None) -> None:
     assert not thread.is_alive()
 
 
-async def test_the_opener_decides_what_is_opened_and_the_file_is_closed(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"real")
-    asked: list[str] = []
-
-    def opener(path: str, flags: int) -> int:
-        asked.append(path)
-        assert flags & os.O_ACCMODE == os.O_RDONLY
-        return os.open(tmp_path / "a", flags)
-
-    async with open_for_reading("any name", opener) as file:
-        descriptor = file.fileno()
-        assert await file.read(100) == b"real"
-        assert is_open(descriptor)
-
-    assert asked == ["any name"]
-    assert not is_open(descriptor)
-
-
 async def test_the_loop_runs_while_a_file_is_being_opened(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"text")
     opener = HeldOpener()
@@ -135,21 +117,6 @@ async def test_a_cancelled_read_ends_before_its_descriptor_is_closed() -> None:
     os.close(other_end)
     await is_ended(threads[0])
     assert not is_open(end)
-
-
-async def test_an_error_closes_the_file(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"text")
-    descriptors: list[int] = []
-
-    async def fail() -> None:
-        async with open_for_reading(str(tmp_path / "a"), os.open) as file:
-            descriptors.append(file.fileno())
-            raise ValueError("wrong")
-
-    with pytest.raises(ValueError, match="wrong"):
-        await fail()
-
-    assert not is_open(descriptors[0])
 
 
 async def test_an_error_of_the_opener_is_raised_and_its_thread_ends(tmp_path: Path) -> None:
