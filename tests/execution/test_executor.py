@@ -31,6 +31,44 @@ MOST_VISITS = 59
 reader who follows one call makes these steps, too; the figure may only fall."""
 
 
+class Order:
+    """Record of the order in which the parts of the pipeline run."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.hooks = HookBus()
+        self.hooks.add("before_tool", lambda question: self.heard.append("before"))
+        self.hooks.add("after_tool", lambda question: self.heard.append("after"))
+        self.hooks.add("after_tool_observer", lambda question: self.heard.append("observer"))
+        self.gate = ApprovalGate(approver=self._approve)
+        self.tool = ScriptedTool(behaviour=self._behave)
+
+    async def _behave(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        self.heard.append("tool")
+        return ToolResult()
+
+    def _approve(self, request: Any) -> ApprovalDecision:
+        self.heard.append("person")
+        return APPROVING
+
+
+@pytest.mark.parametrize(
+    ("position", "heard"),
+    [
+        ("before_permission", ["before", "person", "tool", "after", "observer"]),
+        ("after_permission", ["person", "before", "tool", "after", "observer"]),
+        ("before_lookup", ["before", "person", "tool", "after", "observer"]),
+    ],
+)
+async def test_the_parts_of_the_pipeline_are_asked_in_their_order(position: Any, heard: list[str]) -> None:
+    order = Order()
+    options = ExecutionOptions(pre_hook_position=position)
+
+    await run([order.tool], [call()], options, hooks=order.hooks, policy=FakePolicy({"act": "ask"}), gate=order.gate)
+
+    assert order.heard == heard
+
+
 async def test_rewriting_after_the_approval_asks_the_user_about_the_new_arguments() -> None:
     asked: list[JsonObject] = []
     hooks = HookBus()
