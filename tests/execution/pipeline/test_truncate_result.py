@@ -31,15 +31,6 @@ async def fitted(
         return outcome, [envelope.event for envelope in subscription.drain()]
 
 
-async def test_a_short_result_is_unchanged_and_measured() -> None:
-    result = ToolResult(content=(TextBlock(text="grün"), IMAGE), details={"a": 1})
-
-    outcome, _ = await fitted(result)
-
-    assert outcome.result is result
-    assert (outcome.result.size_bytes, outcome.whole_size, outcome.persisted_path) == (45, None, None)
-
-
 async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Path) -> None:
     text = "".join(f"line {number}\n" for number in range(1000))
 
