@@ -67,11 +67,9 @@ class DaskBackend:
     def __init__(
         self, choice: ClusterChoice, job: DaskJob, scratch: Path, *, reconnect_seconds: float = RECONNECT_SECONDS
     ) -> None:
-        """
-        Args:
-            job: function that a worker runs for a unit.
-            scratch: private directory for the files of a cluster that is started; made and removed.
-            reconnect_seconds: longest search for a scheduler that was lost.
+        """Store the function that a worker runs for a unit; connect to nothing.
+
+        `scratch` is for the files of a cluster that is started: private, made and removed.
         """
         self._scratch = scratch
         self._choice = choice
@@ -92,11 +90,6 @@ class DaskBackend:
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
-        """Connect to the cluster or start one; on exit end all units and leave.
-
-        Raises:
-            ConfigurationError: the cluster cannot be reached, is not safe, or has other versions.
-        """
         try:
             async with AsyncExitStack() as stack:
                 # The driver tells in its own words of what the cluster's processes would log on its standard error.
@@ -120,13 +113,11 @@ class DaskBackend:
         return sum(self._threads.values())
 
     async def submit(self, unit_id: str) -> None:
-        """Queue a unit; without a connection it is queued as soon as there is one."""
         unit = self._units.setdefault(unit_id, _Unit(unit_id))
         if self._client.status == "running":
             self._submit(unit)
 
     async def send(self, unit_id: str, message: DriverMessage) -> None:
-        """Send a message to the worker that claimed the unit last; without one, or if it died, do nothing."""
         unit = self._units.get(unit_id)
         if unit is not None and unit.inbox is not None and self._client.status == "running":
             # If the connection is lost, so is the start of the unit.
@@ -134,7 +125,6 @@ class DaskBackend:
                 await unit.inbox.put(pickle.dumps(message))
 
     async def messages(self) -> AsyncIterator[WorkerMessage]:
-        """Yield the messages of all workers; see `Backend.messages`."""
         while True:
             item = await self._incoming.get()
             if isinstance(item, BackendLostError):

@@ -44,11 +44,7 @@ class Scheduler:
 
 @asynccontextmanager
 async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[Scheduler]:
-    """Give the scheduler that was chosen; start a cluster if none was, and end it on exit.
-
-    Args:
-        choice: the scheduler or the size of the cluster.
-        scratch: private directory for the files of a cluster that is started; made and removed.
+    """Give the scheduler that was chosen; start a cluster if none was, with its files in `scratch`, and end it on exit.
 
     Raises:
         ConfigurationError: the address is not safe, the certificates are missing, or the cluster cannot start.
@@ -181,10 +177,7 @@ async def connect(scheduler: Scheduler) -> Any:
 
 
 def check_versions(versions: Mapping[str, Any]) -> None:
-    """Compare the caller's packages with those of every worker.
-
-    Args:
-        versions: answer of `Client.get_versions`.
+    """Compare the caller's packages with those of every worker, as `Client.get_versions` has them.
 
     Raises:
         ConfigurationError: a worker has other versions.

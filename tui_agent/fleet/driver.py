@@ -158,10 +158,7 @@ class FleetDriver:
     # --- work ---------------------------------------------------------------------------------------------------------
 
     async def run(self, serve: Callable[["FleetDriver"], Coroutine[object, object, None]]) -> FleetStatus:
-        """Run all units to their ends.
-
-        Args:
-            serve: serves the viewers until it is cancelled.
+        """Run all units to their ends, and serve the viewers meanwhile.
 
         Raises:
             ConfigurationError: the backend cannot start.

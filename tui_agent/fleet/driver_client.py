@@ -54,7 +54,6 @@ class FleetConnection:
     """An open connection to the driver of a fleet."""
 
     def __init__(self, out: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Store the arguments; `connected` makes one."""
         self._out = out
         self._reader = reader
         self._writer = writer

@@ -57,18 +57,13 @@ class FleetDirectory:
     """An open directory, held by this driver. All methods block, and raise `OSError` if the disk fails."""
 
     def __init__(self, path: Path, lock: int) -> None:
-        """Store the arguments; `create` and `open` make one."""
         self.path = path
         self._lock = lock
         self._half_written: set[Path] = set()
 
     @classmethod
     def create(cls, path: Path, tasks: Sequence[UnitTask], settings: JsonObject) -> "FleetDirectory":
-        """Make the directory of a new fleet.
-
-        Args:
-            path: the directory, which is empty or missing.
-            settings: first record of the driver; it holds no key.
+        """Make the directory of a new fleet; the settings, without a key, are the first record of the driver.
 
         Raises:
             ConfigurationError: something is there already, or it cannot be written.
@@ -144,12 +139,9 @@ class FleetDirectory:
             (self.unit(unit_id) / STREAM).unlink(missing_ok=True)
 
     def save_commit(self, unit_id: str, bundle: bytes, first_seq: int, last_seq: int) -> None:
-        """Save a state of a worktree, before the events that were held back for it are appended.
+        """Save the changes of a worktree since its state before, ahead of the events that were held back for them.
 
-        Args:
-            bundle: the changes since the state before.
-            first_seq: number of the first of these events.
-            last_seq: number of the last one.
+        The numbers are those of the first and the last of these events.
         """
         commits = self.unit(unit_id) / "commits"
         commits.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
@@ -296,10 +288,7 @@ def left_status(path: Path) -> FleetStatus:
 
 
 def written_status(path: Path, seen: int) -> tuple[int, FleetStatus | None]:
-    """Return the time of the last state that the driver wrote, and that state; None if it was seen already.
-
-    Args:
-        seen: time of the state that is known; 0 for none.
+    """Return the time of the last state that the driver wrote, and that state; None if it is that of the `seen` time.
 
     Raises:
         ConfigurationError: it is not the directory of a fleet.

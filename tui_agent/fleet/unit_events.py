@@ -55,7 +55,6 @@ class UnitEvents:
     """Sends the events of one start of a unit, in order."""
 
     def __init__(self, unit_id: str, epoch: int, send: Callable[[WorkerMessage], Awaitable[None]]) -> None:
-        """Store the arguments."""
         self._unit_id = unit_id
         self._epoch = epoch
         self._send = send
@@ -107,11 +106,7 @@ class JournalTail:
     """Reads what was appended to a journal since the last look."""
 
     def __init__(self, path: Path, size: int = 0) -> None:
-        """
-        Args:
-            path: the journal; it may not exist yet.
-            size: bytes that are known already.
-        """
+        """Store the path, which may not exist yet, and the number of bytes that are known already."""
         self._path = path
         self._place = size
 
@@ -135,7 +130,6 @@ class UnitLines:
     """
 
     def __init__(self, home: Path) -> None:
-        """Read nothing yet from a unit's directory."""
         self._stream_path = home / STREAM
         self._journal = JournalTail(home / JOURNAL)
         self._stream: BinaryIO | None = None

@@ -144,7 +144,6 @@ class UnitProcess:
     """A process in a session of its own. It dies with this process, even if that is killed."""
 
     def __init__(self, process: asyncio.subprocess.Process, stdin: int, stdout: int) -> None:
-        """Store the arguments; `start_process` makes one."""
         self._process = process
         self._descriptors = (stdin, stdout)
         self._input = PipeWriter(stdin)
@@ -249,12 +248,8 @@ async def run_shell(
 ) -> tuple[int, str]:
     """Run a shell command without the secrets of the environment; what it left in its process group ends with it.
 
-    Args:
-        environment: variables, from which secrets are removed.
-        sandbox: start of the command line that confines it; empty for none.
-
-    Returns:
-        Its exit code, and the last `KEPT_OUTPUT` bytes of its output and errors.
+    `sandbox` is the start of the command line that confines it. Return the exit code, and the last `KEPT_OUTPUT` bytes
+    of its output and errors.
 
     Raises:
         UnitFailureError: it cannot be started.

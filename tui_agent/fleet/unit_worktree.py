@@ -38,7 +38,6 @@ class UnitWorktree:
     """The files of one unit, and their recorded states."""
 
     def __init__(self, home: Path, mirror: Path, unit_id: str, base: str) -> None:
-        """Store the arguments; `open_worktree` makes one."""
         self._home, self._mirror = home, mirror
         self.path = home / "work"
         """Working directory of the unit."""
@@ -181,12 +180,7 @@ def _file_in(root: Path, directory: str) -> str:
 
 
 async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base: str) -> UnitWorktree:
-    """Make the worktree of a unit in a new directory.
-
-    Args:
-        home: the unit's directory, which exists and is empty.
-        mirror: mirror of the repository, see `updated_mirror`.
-        repo: address of the repository, for the worktree's `origin`.
+    """Make the worktree of a unit in its directory, which is empty, with a repository as its `origin`.
 
     Raises:
         UnitFailureError: git failed.
@@ -215,12 +209,9 @@ async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base:
 
 
 async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
-    """Return the mirror of a repository, fetched once for each fleet.
+    """Return the mirror of a repository on this host, fetched once for each fleet.
 
-    Args:
-        mirrors: directory of the mirrors of this host.
-        repo: path or URL.
-        fresh: directory of the fleet on this host; a file in it says that the mirror is up to date.
+    A file in `fresh`, the directory of the fleet, says that it is up to date.
 
     Raises:
         UnitFailureError: the repository cannot be fetched.

@@ -48,10 +48,8 @@ async def git(
 ) -> bytes:
     """Run git behind walls, where they work, and return its output.
 
-    Args:
-        environment: variables in addition to the user's settings.
-        cwd: its directory, one of these; None: `/`.
-        outlives: True to let it finish if this process is killed; otherwise it is killed, too, and its locks stay.
+    The environment is added to the user's settings. `outlives` lets git finish if this process is killed; otherwise it
+    is killed, too, and its locks stay.
 
     Raises:
         UnitFailureError: it failed; the text has its last message. Or its output is larger than `LARGEST_OUTPUT`.
@@ -161,11 +159,7 @@ def _reason(errors: bytes) -> str:
 
 
 async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, message: str) -> str:
-    """Make a branch with one commit, the patch on top of its base, and return the commit's hash.
-
-    Args:
-        repo: a directory of the repository.
-        base: commit that the unit began with.
+    """Make a branch with one commit, the patch on top of the unit's base, and return the commit's hash.
 
     Raises:
         ConfigurationError: the repository lacks the base, has the branch, or does not take the patch; nothing changed.

@@ -138,11 +138,7 @@ class LanguageConnection:
     # --- documents ----------------------------------------------------------------------------------------------------
 
     async def changed_problems(self, path: Path, before: str | None, after: str) -> tuple[list[Problem], list[Problem]]:
-        """Return the problems of a file before and after a change.
-
-        Args:
-            before: its text before; empty or None: there was none, or it is not known.
-            after: its text now, as it is on the disk.
+        """Return the problems of a file before and after a change, by its texts; without one before, none.
 
         Raises:
             ToolError: the server does not answer.

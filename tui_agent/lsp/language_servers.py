@@ -92,9 +92,7 @@ class LanguageServers:
     async def check(self, path: Path, before: str | None, after: str) -> Findings:
         """Return what the servers find in a changed file within `WAIT_SECONDS`; the rest goes to `notify` later.
 
-        Args:
-            path: the file, links followed.
-            before: its text before, empty if there was none; None: not known.
+        The path has its links followed; the text before is None if it is not known.
         """
         started = [(keeper, self._start_check(keeper, path, before, after)) for keeper in self._for(path)]
         running = [(keeper, task) for keeper, task in started if task is not None]

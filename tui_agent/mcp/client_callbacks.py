@@ -144,10 +144,6 @@ class ClientCallbacks:
     def __init__(
         self, server: str, questions: ServerQuestions, calls: Callable[[], Iterable[str]], log: ServerLog
     ) -> None:
-        """
-        Args:
-            log: receives a line about each question that is refused.
-        """
         self._server = server
         self._questions = questions
         self._calls = calls

@@ -18,12 +18,7 @@ class KeptServers:
         window: Callable[[], int],
         tool_changed: Callable[[str], object],
     ) -> None:
-        """
-        Args:
-            parts: returns what they share, at each start.
-            window: returns the tokens of the model's context window.
-            tool_changed: called with the name of a tool whose description or schema changed.
-        """
+        """Store the arguments, as of `ServerPool`; `parts` is called at each start."""
         self._servers = servers
         self._parts = parts
         self._window = window

@@ -33,15 +33,12 @@ class ServerTool(Tool):
         self._seconds = seconds
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Make the call."""
         return await self._call(self.listed, arguments, context)
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        """Return the time limit of the server."""
         return self._seconds
 
     def summarise(self, arguments: JsonObject) -> str:
-        """Return the arguments in one line."""
         if len(arguments) == 1 and isinstance(only := next(iter(arguments.values())), str):
             return only
         return json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
@@ -69,23 +66,16 @@ class FindTools(Tool):
     spec = _SPEC
 
     def __init__(self, tools: Callable[[], Sequence[ListedTool]], load: Callable[[Iterable[str]], object]) -> None:
-        """
-        Args:
-            load: called with the names of the tools that were found.
-        """
         self._tools = tools
         self._load = load
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        """Return True: the search changes nothing."""
         return True
 
     def summarise(self, arguments: JsonObject) -> str:
-        """Return the words."""
         return str(arguments.get("query", ""))
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Return the best matches and load them."""
         words = set(re.findall(r"\w+", str(arguments["query"]).casefold()))
         if not words:
             raise ToolError("The query has no words.")
@@ -148,11 +138,10 @@ class ServerPool:
         window: Callable[[], int],
         tool_changed: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """
-        Args:
-            servers: the servers, those that are not enabled included.
-            window: returns the tokens of the model's context window.
-            tool_changed: called with the name of a tool whose description or schema changed.
+        """Store the servers, those that are not enabled included; start none.
+
+        `window` returns the tokens of the model's context window; `tool_changed` is called with the name of a tool
+        whose description or schema changed.
         """
         self.configured = tuple(servers)
         self.tasks: Mapping[str, ServerTask] = {

@@ -86,14 +86,9 @@ async def start_process(
     log: ServerLog,
     tree: ProcessTree | None = None,
 ) -> ServerProcess:
-    """Start the program of a server in a session and process group of its own.
+    """Start the program of a server, expanded, in a session and process group of its own.
 
-    Args:
-        server: the server, expanded.
-        shown: its command line as written, without the values of variables, which may be secrets.
-        environment: the environment that the program inherits, without secrets.
-        log: for the lines of its standard error.
-        tree: marks its processes; None: nothing does.
+    `shown` is its command line without the values of variables, which may be secrets; `tree` marks its processes.
 
     Raises:
         ToolError: the program cannot be started.
@@ -198,11 +193,7 @@ async def stdio_streams(started: ServerProcess, log: ServerLog) -> AsyncGenerato
 
 
 async def _lines(stream: asyncio.StreamReader | None, started: ServerProcess | None) -> AsyncGenerator[bytes]:
-    """Yield the lines of a stream.
-
-    Args:
-        started: the process whose connection a line that is too long ends; None: such a line is skipped.
-    """
+    """Yield the lines of a stream; a line that is too long ends the process, or is skipped if there is none."""
     assert stream is not None
     parts: list[bytes] = []
     size = 0

@@ -241,8 +241,7 @@ def _for_model(schema: JsonObject) -> JsonObject:
 def _plain(value: object, *, is_table: bool = False) -> object:
     """Return a part of a schema with plain words and without regular expressions.
 
-    Args:
-        is_table: True if its keys are names, not keywords.
+    The keys of a table are names, not keywords.
     """
     if is_array(value):
         return [_plain(one) for one in value]

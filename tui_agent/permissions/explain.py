@@ -46,16 +46,10 @@ class PermissionDefaults:
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
-    """Decide one call; never raises.
+    """Decide one call, given as `{"tool", "input", "mode"?, "rules"?, "cwd"?}` from JSON; never raises.
 
-    Args:
-        record: `{"tool", "input", "mode"?, "rules"?, "cwd"?}`, as parsed from JSON.
-        find_tool: returns the tool that declares the call's subject.
-        defaults: mode, rules and workspace for records without.
-
-    Returns:
-        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "place"?}`, the place for a shell
-        command; source `invalid` for a record that does not describe a call.
+    Return `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "place"?}`, the place for a shell
+    command; source `invalid` for a record that does not describe a call.
     """
     try:
         request = _read(record, find_tool, defaults)

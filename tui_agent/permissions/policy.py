@@ -441,10 +441,7 @@ def _expect_path(name: str, path: object) -> None:
 def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
     """True if a command is plain and in the list of those that only read; never raises, and is False in doubt.
 
-    Args:
-        command: byte for byte as it would run.
-        workspace: the directory that it may read.
-        readable_paths: paths outside that may be read like it.
+    It may read the workspace and the readable paths outside.
     """
     return _judge_without_rules(workspace, tuple(readable_paths)).only_reads(command)
 

@@ -7,12 +7,9 @@ _LINES = re.compile(r"^\[… .*? \(([\d,]+) lines?\) left out here; ", re.MULTIL
 
 
 def left_out_note(amount: str, lines: int | None, where: str) -> str:
-    """Return the note.
+    """Return the note on what is left out, such as `9,000 of 39,000 bytes`, with the whole lines if they are counted.
 
-    Args:
-        amount: what is left out of how much, such as `9,000 of 39,000 bytes`.
-        lines: number of whole lines left out; None if it is not known.
-        where: says where all of it is.
+    `where` says where all of it is.
     """
     counted = "" if lines is None else f" ({lines:,} {'line' if lines == 1 else 'lines'})"
     return f"{_BEGIN}{amount}{counted} left out here; {where} …]"

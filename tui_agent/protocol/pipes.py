@@ -70,11 +70,9 @@ class LineReader:
 
 
 def read_everything(descriptor: int, limit: int | None = None) -> bytes:
-    """Read until the end of the input, or until there is more than a limit; blocks.
+    """Read until the end of the input; blocks.
 
-    Args:
-        descriptor: the input.
-        limit: bytes; with more, the result is longer than this, and the rest is not read. None: no limit.
+    With more bytes than a limit, the result is longer than this, and the rest is not read.
     """
     pieces: list[bytes] = []
     size = 0

@@ -126,11 +126,7 @@ def expect_members(name: str, value: object, members: Sequence[str], wanted: str
 def expect_items(name: str, values: object, check: Callable[[str, Any], object] | None, wanted: str) -> tuple[Any, ...]:
     """Return the items as a tuple, each one checked under its own name, such as `AgentLoopConfig.guardrails[0]`.
 
-    Args:
-        name: the field.
-        values: a list or another iterable, but not text: its characters are never the items meant.
-        check: called with the name and the value of each item; raises if the value is wrong. None for no check.
-        wanted: the type of `values` in words, such as `a list of guardrails`.
+    Text is refused: its characters are never the items meant.
 
     Raises:
         ConfigurationError: `values` is not iterable, or an item is wrong.

@@ -77,12 +77,8 @@ class EndpointClient(ABC):
     async def open(self, body: bytes, version: str | None = None, betas: Iterable[str] = ()) -> SdkResponse | Refusal:
         """Send one request and wait for the headers of its answer.
 
-        Args:
-            version: value of the header `anthropic-version`; None for that of the client.
-            betas: values of the header `anthropic-beta`.
-
-        Returns:
-            The answer, or the refusal of a request that the server calls invalid.
+        Return also the refusal of a request that the server calls invalid. `version` and `betas` are the values of the
+        headers `anthropic-version` and `anthropic-beta`.
 
         Raises:
             ProviderError: the request failed.

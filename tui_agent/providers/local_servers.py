@@ -30,11 +30,7 @@ class LocalServer:
 
 
 def found_servers(ports: Iterable[int] | None = None) -> tuple[LocalServer, ...]:
-    """Return the servers that answer on ports of this machine. Blocks, at most a few seconds.
-
-    Args:
-        ports: the ports to ask; None: those of the profiles.
-    """
+    """Return the servers that answer on ports of this machine, by default those of the profiles. Blocks for seconds."""
     usual = dict.fromkeys(profile.port for profile in shipped_profiles().values() if profile.port is not None)
     asked = list(usual if ports is None else ports)
     with ThreadPoolExecutor(max(len(asked), 1)) as threads:

@@ -81,9 +81,7 @@ _IN_MESSAGES = re.compile(r"\bmessages\b[.\[\"', ()]*\d", re.IGNORECASE)
 def refused_fields(body: object, sent: Set[str], betas: Iterable[str] = ()) -> frozenset[str]:
     """Return the fields of a request that an error names as refused; none if the error is about something else.
 
-    Args:
-        body: the body of the error, JSON or text.
-        sent: the optional fields that the request had, among them any that the user added.
+    The error is JSON or text; `sent` are the optional fields that the request had, with those that the user added.
     """
     found: set[str] = set()
     for text in statements(body):

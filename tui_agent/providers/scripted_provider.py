@@ -146,9 +146,7 @@ class ScriptedProvider:
     """Provider that plays one step per request. Implements `protocol.provider.ModelProvider`."""
 
     def __init__(self, steps: Iterable[Step] = (), *, model: ModelInfo | None = None) -> None:
-        """
-        Args:
-            model: facts about the model; None: a model named `scripted-model`.
+        """Store the script; without facts about the model, it is named `scripted-model`.
 
         Raises:
             ConfigurationError: `steps` is not a list of answers, or `model` is not a ModelInfo.
@@ -178,11 +176,9 @@ class ScriptedProvider:
         self._steps += expect_items("the steps", steps, _expect_step, _STEPS)
 
     async def prepare(self) -> None:
-        """Count the call."""
         self.prepared += 1
 
     async def aclose(self) -> None:
-        """Set `closed`."""
         self.closed = True
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:

@@ -80,8 +80,7 @@ def _user_blocks(message: UserMessage) -> list[JsonObject]:
 def _content_blocks(content: tuple[UserBlock, ...], *, is_output: bool) -> list[JsonObject]:
     """Return blocks for text, images and documents; blank text is left out because the API refuses it.
 
-    Args:
-        is_output: the text is the output of a program, and the model gets it without colours.
+    The output of a program (`is_output`) comes without colours.
     """
     blocks: list[JsonObject] = []
     for block in content:

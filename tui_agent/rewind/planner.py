@@ -63,11 +63,8 @@ def plan_rewind(
 ) -> tuple[FileStep, ...]:
     """Return the steps that bring every file back to its state right after an event. Blocks.
 
-    Args:
-        changes: all changes of the session.
-        to_seq: number of that event.
-        contents: store for contents; planning adds none to it.
-        shown: returns the name of a file for messages.
+    The changes are all of the session. Planning adds nothing to the contents; `shown` returns the name of a file for
+    messages.
     """
     steps: list[FileStep] = []
     for path, ours in _by_path(change for change in changes if change.seq > to_seq).items():
@@ -153,10 +150,7 @@ def _present_content(path: Path, state: FileState) -> bytes | None:
 def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[FileChanged, ...]:
     """Carry out one step and return its event; none if the file already has its target state. Blocks.
 
-    Args:
-        step: what to do.
-        contents: store for contents.
-        mark: part of the names of temporary files, by which they are found if the program is killed; empty: any.
+    By `mark`, temporary files are found if the program is killed.
 
     Raises:
         ToolError: the step was not carried out: the file is not in the state that was shown to the user, or cannot be

@@ -74,11 +74,7 @@ class Rewinder:
         return await asyncio.to_thread(self._plan, envelopes, point)
 
     async def plan_for_call(self, call_id: str, text: str) -> RewindPlan:
-        """Plan to undo the changes of one call.
-
-        Args:
-            call_id: the call; calls of the sub-agents it started are undone with it.
-            text: name of the call in messages.
+        """Plan to undo the changes of one call, which messages name `text`, and of the sub-agents that it started.
 
         Raises:
             SessionError: the journal cannot be read.
@@ -89,12 +85,10 @@ class Rewinder:
     async def carry_out(
         self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path] = frozenset()
     ) -> RewindOutcome:
-        """Carry out a plan and publish it. Each file is changed whole or not at all; a failure does not stop the rest.
+        """Carry out a plan that was shown to the user, or parts of it, and publish it.
 
-        Args:
-            plan: the plan that was shown to the user.
-            scope: parts to restore.
-            overwritten: files with a conflict that the user includes.
+        Each file is changed whole or not at all; a failure does not stop the rest. Of the files with a conflict, those
+        in `overwritten` are included.
 
         Raises:
             AlreadyRunningError: the agent is running; nothing was done.
@@ -140,9 +134,8 @@ class Rewinder:
     async def undo(self, text: str, steps: Sequence[FileStep]) -> RewindOutcome:
         """Undo changes of files as the steps say, and publish it; the conversation stays, and learns of it.
 
-        Args:
-            text: what is undone, as in `the changes of cart.py`.
-            steps: the steps; a file that is not in the state that its step names is left alone.
+        What is undone is named as in `the changes of cart.py`. A file that is not in the state of its step is left
+        alone.
 
         Raises:
             AlreadyRunningError: the agent is running; nothing was done.

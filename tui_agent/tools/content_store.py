@@ -25,11 +25,7 @@ class ContentStore:
     """File contents by digest, each a 0600 file in a 0700 directory. Blocks; thread-safe."""
 
     def __init__(self, root: Path, limit: int = STORE_LIMIT) -> None:
-        """
-        Args:
-            root: directory of the store; created, with its parents, when the first content is stored.
-            limit: most bytes stored in all.
-        """
+        """Store the directory, which the first content creates with its parents, and the most bytes stored in all."""
         self.root = root
         self._limit = limit
         self._size: int | None = None
@@ -39,10 +35,8 @@ class ContentStore:
     def put(self, content: bytes, *, durable: bool = False) -> tuple[str, bool]:
         """Store a content and return its digest, and True if `get` can return it.
 
-        It is not stored if it is too large, the store is full, or the disk refuses it.
-
-        Args:
-            durable: sync it, so that it survives a loss of power.
+        It is not stored if it is too large, the store is full, or the disk refuses it. A durable one survives a loss of
+        power.
         """
         digest = digest_of(content)
         if len(content) > CONTENT_LIMIT:

@@ -71,12 +71,6 @@ class EditTool(FileChangeTool[EditArguments]):
         return f"{args.path} {where}(+{added} −{removed}{' everywhere' if args.replace_all else ''})"
 
     def _plan(self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
-        """Return the change of a loaded file.
-
-        Raises:
-            ToolError: the file does not exist, the text does not match, or the file changed since it was read and
-                `checked` is set.
-        """
         place, shown, notes = target
         if before is None:
             if args.old_string or args.cell is not None or args.cell_action != "edit":

@@ -167,10 +167,7 @@ class GrepTool(WorkspaceTool[GrepArguments]):
     ) -> Sequence[str]:
         """Return the files that were not searched because `.gitignore` excludes them.
 
-        Args:
-            place, ripgrep, cancellation: as for `list_files`.
-            wanted: the pattern for files.
-            listing: all files that were not excluded; None if `wanted` selects files.
+        The listing has all files that were not excluded; None if `wanted` selects files.
         """
         root = self._workspace.root
         if listing is None and wanted is not None:

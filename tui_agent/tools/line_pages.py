@@ -79,16 +79,11 @@ async def read_lines(
     request: LineRequest,
     stopped: Callable[[], bool],
 ) -> LinePage:
-    """Read lines of an open file.
-
-    Args:
-        file: a regular file of which `start` was read.
-        start: the result of its first `read(PIECE)`.
-        stopped: checked between pieces; True cancels reading.
+    """Read lines of an open regular file, of which `start` is the result of the first `read(PIECE)`.
 
     Raises:
         OSError: reading failed.
-        OperationCancelledError: `stopped` returned True.
+        OperationCancelledError: `stopped`, which is called between pieces, returned True.
     """
     reader = _PageReader(status, form, request, stopped)
     piece = start

@@ -53,7 +53,6 @@ class PresentPlanTool(TypedTool[PresentPlanArguments]):
 
     @property
     def is_offered(self) -> bool:
-        """True in plan mode."""
         return self._mode() is PermissionMode.PLAN
 
     def call_summary(self, args: PresentPlanArguments) -> str:

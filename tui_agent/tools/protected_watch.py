@@ -73,11 +73,7 @@ class ProtectedWatch:
     """Detector of changes in the protected files of one workspace. Blocks; thread-safe."""
 
     def __init__(self, root: Path, contents: ContentStore, files: ListProtectedFiles) -> None:
-        """
-        Args:
-            root: the workspace, resolved.
-            contents: store for contents, so that a change can be undone.
-        """
+        """Store the resolved workspace, and a store for contents, so that a change can be undone."""
         self._root = root
         self._list = files
         self._names: Mapping[str, str] = {}

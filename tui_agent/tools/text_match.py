@@ -34,14 +34,10 @@ class Replacement:
 
 
 def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacement:
-    """Replace `old`, which must occur exactly, with `new`.
+    """Replace `old`, which must occur exactly, with `new`: every occurrence, or the only one.
 
     The search treats CR LF and LF as the same line ending; `new` gets the line endings of the text it replaces. If
     `old` does not occur, and exactly one text looks equal to it, that one is replaced.
-
-    Args:
-        old: text to replace; not empty.
-        everywhere: replace every occurrence instead of the only one.
 
     Raises:
         ToolError: nothing would change, `old` is not found, or it occurs more than once without `everywhere`.

@@ -54,10 +54,9 @@ class UnseenChangeError(ToolError):
 
 
 def find_unseen_change(versions: FileVersions, path: Path, now: FileVersion, text: str) -> UnseenChange | None:
-    """Return how a file differs from the version that the model knows; None if it does not, or the model knows none.
+    """Return how the present version of a file, which has a hash, differs from the one that the model knows.
 
-    Args:
-        now: its present version, with a hash.
+    None if it does not, or the model knows none.
     """
     seen = versions.last_seen(path)
     if seen is None or seen.is_same_as(now):

@@ -12,7 +12,6 @@ class WorkspaceTool(TypedTool[Args]):
     def __init__(
         self, workspace: Workspace, name: str, description: str, model: type[Args], *, read_only: bool = False
     ) -> None:
-        """Store the workspace; the other arguments are those of `TypedTool`."""
         super().__init__(name, description, model, read_only=read_only)
         self._workspace = workspace
         self.working_directory = workspace.root

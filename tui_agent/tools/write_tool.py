@@ -42,11 +42,6 @@ class WriteTool(FileChangeTool[WriteArguments]):
         return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
 
     def _plan(self, args: WriteArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
-        """Return the change of a loaded file, or of a new one.
-
-        Raises:
-            ToolError: its encoding does not allow the text; or `checked`, and the file was never read or changed since.
-        """
         place, shown, notes = target
         if before is None:
             if not self._workspace.root.is_dir():

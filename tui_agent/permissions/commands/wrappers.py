@@ -59,9 +59,7 @@ def base_name(name: str) -> str:
 def inner_commands(command: SimpleCommand, before: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the words of every command that a command runs by its words, wrappers included, as far as they tell.
 
-    Args:
-        command: the command.
-        before: argv of the command whose output it reads.
+    `before` is the argv of the command whose output it reads.
     """
     left = MAX_FOUND
     printed = " ".join(before[1:]) if before and base_name(before[0]) in ("echo", "printf") else None

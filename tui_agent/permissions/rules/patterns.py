@@ -182,11 +182,9 @@ class PathPattern:
 
 
 def path_pattern(text: str, bases: tuple[str, ...]) -> PathPattern:
-    """Parse a pattern.
+    """Parse a pattern: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
 
-    Args:
-        text: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
-        bases: the workspace, as named and with links followed, and added folders.
+    The bases are the workspace, as named and with links followed, and added folders.
     """
     if text.startswith("//"):
         return PathPattern(text[1:], ("/",))

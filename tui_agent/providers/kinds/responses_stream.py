@@ -51,7 +51,6 @@ class ResponsesDecoder(ResponseDecoder):
         }
 
     def translated(self, event: JsonObject) -> Iterable[JsonObject]:
-        """Return the events of the Messages API for one event; an unknown one stays as it is."""
         kind = str(event.get("type"))
         handler = self._handlers.get(kind)
         if handler is None and not kind.startswith("response."):
@@ -61,7 +60,6 @@ class ResponsesDecoder(ResponseDecoder):
         return [*found, *(handler(event) if handler is not None else [])] or (_NOTHING,)
 
     def events_of(self, message: JsonObject) -> Iterable[JsonObject] | None:
-        """Return a whole answer as the events of a stream; None if it is not one."""
         output: object = message.get("output")
         if not is_array(output):
             return None

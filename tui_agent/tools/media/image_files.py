@@ -87,10 +87,9 @@ def refuse_large_image(size: int, shown: str) -> None:
 
 
 async def load_image(content: bytes, media_type: str, shown: str, cancellation: CancellationToken) -> LoadedImage:
-    """Return an image as a block that the API accepts: a bad one would make every later request fail.
+    """Return an image, of the type of `image_type`, as a block that the API accepts.
 
-    Args:
-        media_type: the result of `image_type`.
+    A bad one would make every later request fail.
 
     Raises:
         ToolError: the image is damaged, or too large and cannot be scaled.

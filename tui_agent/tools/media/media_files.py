@@ -160,11 +160,7 @@ async def load_media(
     shown: str,
     cancellation: CancellationToken,
 ) -> MediaFile:
-    """Return an open file as a block that the API accepts.
-
-    Args:
-        file: the file, of which `start` was read.
-        media_type: the result of `media_type_of`.
+    """Return an open file, of which `start` was read, as a block that the API accepts.
 
     Raises:
         ToolError: it is damaged, or beyond the limits.

@@ -37,10 +37,7 @@ class ChangedNotebook:
 
 
 def change_notebook(book: Notebook, edit: CellEdit, shown: str) -> ChangedNotebook:
-    """Change cells of a notebook.
-
-    Args:
-        shown: name of the file, for the diff.
+    """Change cells of a notebook; `shown` is its name in the diff.
 
     Raises:
         ToolError: there is no such cell, or the text does not match.

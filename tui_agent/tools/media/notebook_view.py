@@ -44,10 +44,7 @@ class NotebookPage:
 async def notebook_page(
     book: Notebook, first: int, count: int, budget: int, shown: str, cancellation: CancellationToken
 ) -> NotebookPage:
-    """Return cells from one on, as many as fit.
-
-    Args:
-        budget: most characters of text; the first cell is always shown.
+    """Return cells from one on, as many as fit into `budget` characters; the first one is always shown.
 
     Raises:
         ToolError: it has fewer cells.

@@ -84,11 +84,9 @@ class PublicTransport(httpx2.AsyncBaseTransport):
         resolver: Resolver = resolve,
         is_allowed: Callable[[str], bool] = is_public_address,
     ) -> None:
-        """
-        Args:
-            inner: makes the connections; closed with this one.
-            by_proxy: True if `inner` leaves it to a proxy to find hosts. Then a host that is not known here passes.
-            is_allowed: True for an address that may be connected to.
+        """Store what makes the connections, and is closed with this one.
+
+        With `by_proxy`, it leaves it to a proxy to find hosts. Then a host that is not known here passes.
         """
         self._inner = inner
         self._by_proxy = by_proxy
@@ -204,11 +202,9 @@ class Downloader:
         self._tls: ssl.SSLContext | None = None
 
     async def download(self, url: str, may_follow: Callable[[str], bool]) -> Page | Redirect:
-        """Get a page.
+        """Get a page over http or https.
 
-        Args:
-            url: http or https.
-            may_follow: True if a redirect to this address, of another host or without encryption, may be followed.
+        A redirect to another host, or without encryption, is followed if `may_follow` is True for its address.
 
         Raises:
             ToolError: the host has no address or not a public one, the server does not answer, its answer cannot be
