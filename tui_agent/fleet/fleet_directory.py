@@ -30,8 +30,7 @@ from pydantic import ValidationError
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitRow, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import sync_directory
+from tui_agent.protocol.regular_file import make_private_directories, sync_directory
 
 from .unit_events import JOURNAL, STREAM, seq_of
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import make_private_directories
 
 from .unit_events import DELTAS, JournalTail, UnitEvents, depth_of, fields_of, last_begun_call, seq_of, type_of
 from .unit_process import (

@@ -21,8 +21,7 @@ from tui_agent.protocol.server_question import FieldChoice, FieldKind, FormField
 from tui_agent.protocol.visible_text import escaped
 
 from .call_result import blocks_of
-from .server_log import ServerLog
-from .server_questions import QuestionAnswer, SampledMessage, SamplingRequest, ServerQuestions
+from .server_parts import QuestionAnswer, SampledMessage, SamplingRequest, ServerLog, ServerQuestions
 from .tool_listing import clipped
 
 MOST_FIELDS = 40

@@ -30,8 +30,7 @@ from .call_result import NOT_ADDED, blocks_of, framed, resource_blocks, result_o
 from .client_callbacks import ClientCallbacks
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
 from .protocol_repair import LimitedTransport, repaired, with_repair
-from .server_log import ServerLog
-from .server_parts import ServerParts
+from .server_parts import ServerLog, ServerParts
 from .stdio_transport import ServerProcess, start_process, stdio_streams
 from .token_store import TokenStore
 from .tool_listing import OfferedTool, clipped, contradiction_of

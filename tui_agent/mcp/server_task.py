@@ -19,8 +19,7 @@ from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
 from .server_config import editor_variables, expanded, variables_of
-from .server_log import ServerLog
-from .server_parts import ServerParts
+from .server_parts import ServerLog, ServerParts
 from .token_store import TokenStore
 from .tool_listing import ListedTool, check_tools
 

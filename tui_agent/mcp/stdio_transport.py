@@ -1,11 +1,13 @@
 """Transport over the standard streams of a child process.
 
 The SDK's own transport keeps a line of any length in memory and reads as fast as the server writes. This one bounds
-both, and it reports when the process ends.
+both, and it reports when the process ends. Messages that are not quite JSON-RPC are repaired: a call would wait in vain
+for an answer that is thrown away.
 """
 
 import asyncio
 import errno
+import json
 import os
 import shutil
 import signal
@@ -13,20 +15,22 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import anyio
+import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.tool_server import ToolServer
 
-from .message_repair import message_of
-from .server_log import ServerLog
+from .server_parts import ProcessTree, ServerLog
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
+
 
 LONGEST_MESSAGE = 16 * 1024 * 1024
 """Bytes of the longest message that a server may send; a longer one ends the connection."""
@@ -39,26 +43,10 @@ _EXIT_SECONDS = 1.0
 """Seconds that a process gets to end after its input was closed, and again after SIGTERM."""
 
 
-class ProcessTree(Protocol):
-    """The processes of one server, also those that leave its session."""
-
-    def prepare(self, argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return the command line and the environment that mark them. Blocks."""
-        ...
-
-    def started(self, pid: int) -> None:
-        """Name the first process."""
-        ...
-
-    def end(self, pid: int | None) -> tuple[str, ...]:
-        """End all that still run; return names and ids. Blocks."""
-        ...
-
-
 class ServerProcess:
     """The process of a server."""
 
-    def __init__(self, process: asyncio.subprocess.Process, tree: "ProcessTree | None" = None) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, tree: ProcessTree | None = None) -> None:
         self.process = process
         self.tree = tree
         """Everything that it starts; None: only its process group is known."""
@@ -251,3 +239,46 @@ async def _has_exited(process: asyncio.subprocess.Process) -> bool:
 def _signal_group(process: asyncio.subprocess.Process, ending: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, ending)
+
+
+def message_of(line: bytes) -> types.JSONRPCMessage | None:
+    """Return the message of a line, repaired if need be; None if the line is none.
+
+    Repaired are texts that are not UTF-8, half characters, bare control characters, a missing version, and errors and
+    results of another type.
+    """
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass
+    try:
+        value: object = json.loads(line.decode("utf-8-sig", "replace"), strict=False)
+        # Half a character can be written in JSON, but not sent on.
+        whole: object = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        if not is_object(whole) or whole.keys().isdisjoint(("id", "method")):
+            return None
+        return types.jsonrpc_message_adapter.validate_python(_plain(whole), by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _plain(message: JsonObject) -> JsonObject:
+    plain: JsonObject = {**message, "jsonrpc": "2.0"}
+    if isinstance(key := plain.get("id"), float) and key.is_integer():
+        plain["id"] = int(key)
+    if "method" in plain:
+        if not is_object(plain.get("params")):
+            plain.pop("params", None)
+    elif (error := plain.get("error")) is not None:
+        plain.pop("result", None)
+        plain["error"] = _plain_error(error)
+    elif not is_object(result := plain.get("result")):
+        plain["result"] = {} if result is None else {"content": result}
+    return plain
+
+
+def _plain_error(error: object) -> JsonObject:
+    fields = error if is_object(error) else {"message": error}
+    code, words = fields.get("code"), fields.get("message")
+    text = words if isinstance(words, str) else json.dumps(error, ensure_ascii=False)
+    return {"data": fields.get("data"), "code": code if type(code) is int else types.INTERNAL_ERROR, "message": text}

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
 
 _LARGEST = 256 * 1024
 

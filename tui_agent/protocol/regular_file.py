@@ -1,6 +1,7 @@
 """Safe reading of files of any origin: regular ones of limited size, as a pipe would block. Syncing of directories.
 
-Read without blocking the event loop, each operation on a file runs in a thread, through `aiofiles`.
+Read without blocking the event loop, each operation on a file runs in a thread, through `aiofiles`. Directories of our
+own are made private.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache
 from io import BufferedReader
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -165,3 +167,25 @@ def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> N
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+PRIVATE_MODE = 0o700
+"""Mode of such a directory."""
+
+
+def make_private_directories(path: Path) -> None:
+    """Create a directory and its missing parents with mode 0700, under any umask; existing ones stay as they are.
+
+    `Path.mkdir(mode, parents=True)` gives the parents another mode.
+
+    Raises:
+        OSError: one cannot be created, or a file has the name.
+    """
+    missing = [path]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for directory in reversed(missing):
+        directory.mkdir(PRIVATE_MODE, exist_ok=True)
+        if directory.stat().st_mode & 0o700 != PRIVATE_MODE:
+            # A umask that takes the owner's rights, too.
+            directory.chmod(PRIVATE_MODE)

@@ -17,12 +17,12 @@ from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewo
 from tui_agent.protocol.facts.diff_facts import ChangedFile
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.protocol.messages import Message, UserMessage, user_message
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.session.active_branch import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import same_file
-from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .file_history import (
     call_subtree,

@@ -11,11 +11,11 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError, Subject, ToolContext, ToolResult
 
 from .file_change import LoadedFile, PlannedChange, Target, load_file, make_change
+from .file_versions import UnseenChange, UnseenChangeError, find_unseen_change
 from .pinned_directory import ResolvedPath
 from .text_format import printable
 from .typed_tool import Arguments, PathText
-from .unseen_change import UnseenChange, UnseenChangeError, find_unseen_change
-from .workspace_tool import WorkspaceTool
+from .workspace import WorkspaceTool
 
 
 class FileArguments(Arguments):

@@ -30,8 +30,7 @@ from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgr
 from .search.unsearched import Unsearched, find_unsearched
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText
-from .workspace import Workspace
-from .workspace_tool import WorkspaceTool
+from .workspace import Workspace, WorkspaceTool
 
 SHOWN_WIDTH = 400
 """Most characters shown of a line."""

@@ -8,16 +8,15 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from tui_agent.protocol.code_lookup import CodePlace, CodePosition, LookUp, LookupKind
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.language_server import CodePlace, CodePosition, LookUp, LookupKind
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import missing_file_error
 from .text_format import counted, printable
 from .typed_tool import Arguments, PathText, Position
-from .workspace import Workspace
-from .workspace_tool import WorkspaceTool
+from .workspace import Workspace, WorkspaceTool
 
 _DESCRIPTION = """Asks a language server about code: more exact than a search for text.
 `definition` and `references` say where the name at a place is defined and used, `hover` its type and documentation.

@@ -8,10 +8,10 @@ from tui_agent.protocol.errors import ToolError
 
 from .file_change import LoadedFile, PlannedChange, Target, plan_change
 from .file_change_tool import FileArguments, FileChangeTool
+from .file_versions import UnseenChangeError
 from .pinned_directory import ResolvedPath
 from .text_format import uses_crlf
 from .typed_tool import PathText
-from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
 _DESCRIPTION = """Creates a file, or replaces the whole content of an existing file.
