@@ -159,11 +159,7 @@ class DaskBackend:
     # Connection
 
     async def _connect(self) -> None:
-        """Connect, and submit what has not ended.
-
-        Raises:
-            ConfigurationError: there is no scheduler, or a worker does not fit.
-        """
+        """Connect, and submit what has not ended."""
         self._client = await connect(self._scheduler)
         name = f"tui-agent-fleet-{secrets.token_hex(8)}"
         self._queue = await Queue(name, client=self._client, maxsize=MOST_MESSAGES)
@@ -210,11 +206,7 @@ class DaskBackend:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _reconnect(self) -> None:
-        """Find the scheduler again.
-
-        Raises:
-            BackendLostError: it is gone, or its workers do not fit.
-        """
+        """Find the scheduler again."""
         _LOG.warning("the connection to the scheduler at %s was lost", self._scheduler.address)
         for address in list(self._threads):
             self._lose(address, "the connection to the scheduler was lost")
@@ -271,11 +263,7 @@ class DaskBackend:
         self._changed = self._changed or action in ("add-worker", "remove-worker")
 
     async def _look_at_workers(self) -> None:
-        """Learn the workers and their threads.
-
-        Raises:
-            ConfigurationError: a worker is on another machine and the connections are not encrypted.
-        """
+        """Learn the workers and their threads."""
         # Workers that come while the answer is on its way are not in it.
         known = set(self._threads)
         self._changed = False

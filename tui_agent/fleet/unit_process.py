@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.fleet_records import UnitTask
-from tui_agent.protocol.pipes import LineReader, PipeWriter
+from tui_agent.protocol.pipes import LineReader, PipeWriter, signal_group
 from tui_agent.protocol.secret_variables import is_secret_variable
 
 from .unit_events import depth_of, fields_of, type_of
@@ -185,18 +185,13 @@ async def end_group(process: asyncio.subprocess.Process, grace: float) -> None:
     """End a process and what it left in its group: TERM, and KILL after these seconds or once it has ended."""
     try:
         if process.returncode is None:
-            _signal_group(process.pid, signal.SIGTERM)
+            signal_group(process.pid, signal.SIGTERM)
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await process.wait()
     finally:
-        _signal_group(process.pid, signal.SIGKILL)
+        signal_group(process.pid, signal.SIGKILL)
         await process.wait()
-
-
-def _signal_group(leader: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
 
 
 async def start_process(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors: Path) -> UnitProcess:
@@ -281,13 +276,13 @@ async def run_shell(
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(_keep_end(reader, output))
             await process.wait()
-            _signal_group(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
             # What it left in a session of its own may keep its output open.
             await asyncio.wait([reading], timeout=DRAIN)
             reading.cancel()
     finally:
         transport.close()
-        _signal_group(process.pid, signal.SIGKILL)
+        signal_group(process.pid, signal.SIGKILL)
         await process.wait()
     return process.returncode or 0, output.decode("utf-8", "replace")
 

@@ -303,11 +303,7 @@ class _UnitRun:
 
 
 async def _next_event(process: UnitProcess) -> bytes | None:
-    """Return the next event; None at the end of the output.
-
-    Raises:
-        UnitFailureError: a fact is too large.
-    """
+    """Return the next event; None at the end of the output."""
     while (line := await process.lines.next()) is not None and line.too_long:
         if (kind := type_of(line)) not in DELTAS:
             # Without it, a resumed unit would not know what it did.

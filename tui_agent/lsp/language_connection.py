@@ -23,7 +23,7 @@ from pygls.io_ import run_async
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.pipes import close_pipes
+from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
 from tui_agent.protocol.regular_file import read_regular_file
 
 from .launched_program import LaunchedProgram
@@ -37,7 +37,6 @@ REQUEST_SECONDS = 20.0
 CHECK_SECONDS = 60.0
 """Seconds to wait for the problems of a file."""
 _EXIT_SECONDS = 1.0
-_EXIT_CHECK = 0.02
 _QUIET_SECONDS = 0.25
 """Seconds without another report after which reports count as complete that may not be the last ones."""
 _LONGEST_MESSAGE = 32 * 1024 * 1024
@@ -348,7 +347,7 @@ class LanguageConnection:
             await run_async(Event(), _BoundedReader(self._process.stdout), self._protocol)
         except (OSError, ValueError, asyncio.IncompleteReadError) as error:
             self._reason = self._reason or f"it broke the protocol: {error}"
-        await _has_exited(self._process)  # The exit code is known a moment after the end of the output.
+        await has_exited(self._process, _EXIT_SECONDS)  # The exit code is known a moment after the end of the output.
         self.fail("")
 
     async def read_errors(self) -> None:
@@ -365,9 +364,8 @@ class LanguageConnection:
             self.notify("exit", None)
         assert self._process.stdin is not None
         self._process.stdin.close()
-        await _has_exited(self._process)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        await has_exited(self._process, _EXIT_SECONDS)
+        signal_group(self._process.pid, signal.SIGKILL)
 
 
 @asynccontextmanager
@@ -448,22 +446,10 @@ class _BoundedReader:
         return await self._stream.readline()
 
     async def readexactly(self, n: int) -> bytes:
-        """Return the next message.
-
-        Raises:
-            ValueError: it is too long.
-        """
+        """Return the next message."""
         if n > _LONGEST_MESSAGE:
             raise ValueError(f"a message of {n:,} bytes")
         return await self._stream.readexactly(n)
-
-
-async def _has_exited(process: asyncio.subprocess.Process) -> bool:
-    """Return True once the process has exited; False if it is still there after `_EXIT_SECONDS`."""
-    deadline = time.monotonic() + _EXIT_SECONDS
-    while process.returncode is None and time.monotonic() < deadline:
-        await asyncio.sleep(_EXIT_CHECK)
-    return process.returncode is not None
 
 
 def _nothing(params: object) -> None:

@@ -107,12 +107,7 @@ class ServerKeeper:
             self._is_clean.set()
 
     async def _serve(self) -> None:
-        """Run the server until it ends.
-
-        Raises:
-            ConfigurationError: it cannot start until something is changed.
-            ToolError: it did not start, or it ended.
-        """
+        """Run the server until it ends."""
         try:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.lsp.language_connection")
         except ModuleNotFoundError as error:

@@ -229,11 +229,7 @@ class ClientCallbacks:
         return True
 
     def _question(self, params: types.ElicitRequestParams) -> ServerQuestion:
-        """Return a question of the server.
-
-        Raises:
-            ValueError: it is not one of the protocol.
-        """
+        """Return a question of the server."""
         message = clipped(params.message, LONGEST_MESSAGE)
         if isinstance(params, types.ElicitRequestFormParams):
             fields = fields_of(params.requested_schema)
@@ -242,11 +238,7 @@ class ClientCallbacks:
 
     @asynccontextmanager
     async def _waiting(self) -> AsyncGenerator[None]:
-        """Keep the calls of the server alive while a question is open, and raise `TimeoutError` once they have ended.
-
-        Raises:
-            ValueError: no request is in progress, or too many questions are open.
-        """
+        """Keep the calls of the server alive while a question is open; raise `TimeoutError` once they have ended."""
         if not self._requests:
             raise ValueError("a question needs a request in progress")
         if len(self._open) >= MOST_OPEN:
@@ -269,11 +261,7 @@ class ClientCallbacks:
             asyncio.get_running_loop().call_later(_EXTENSION, self._extend)
 
     def _sampling_request(self, params: types.CreateMessageRequestParams) -> SamplingRequest:
-        """Return a request to the model.
-
-        Raises:
-            ValueError: it has content or features that are not supported, or is too large.
-        """
+        """Return a request to the model."""
         if params.tools:
             raise ValueError("tools in sampling requests are not supported")
         if not 0 < len(params.messages) <= MOST_SAMPLED_MESSAGES or params.max_tokens < 1:

@@ -214,11 +214,7 @@ class ServerSession:
         return streamable_http_client(setup.server.url, http_client=http)
 
     async def _http_client(self, stack: AsyncExitStack, url: str) -> httpx2.AsyncClient:
-        """Return a client with the headers and the sign-in of the server.
-
-        Raises:
-            ConfigurationError: its token is missing, or the sign-in failed.
-        """
+        """Return a client with the headers and the sign-in of the server."""
         setup = self._setup
         headers = dict(setup.server.headers)
         if (variable := setup.server.bearer_token_env) is not None:
@@ -314,11 +310,7 @@ class ServerSession:
         return made
 
     async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], add: Callable[[Any], object]) -> None:
-        """Read all pages of a list. One that breaks off keeps what came before, and is named.
-
-        Raises:
-            ToolError: there are no tools, or the session has ended.
-        """
+        """Read all pages of a list. One that breaks off keeps what came before, and is named."""
         cursor: str | None = None
         asked: set[str | None] = {"", None}
         number = 0

@@ -181,12 +181,7 @@ class ServerTask:
         raise ToolError(f"The MCP server {self.name} {state}")
 
     async def _serve(self) -> None:
-        """Start the server and serve until it ends or is restarted.
-
-        Raises:
-            ConfigurationError: it cannot start until something is changed.
-            ToolError: it did not start, or it ended.
-        """
+        """Start the server and serve until it ends or is restarted."""
         try:
             session = await self._make_session()
         except ConfigurationError:

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -23,7 +22,7 @@ from mcp.shared.message import SessionMessage
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.pipes import close_pipes
+from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
 from tui_agent.protocol.tool_server import ToolServer
 
 from .server_parts import ProcessTree, ServerLog
@@ -38,7 +37,6 @@ _CHUNK = 64 * 1024
 _BURST = 100
 _PAUSE = 0.01
 """After each `_BURST` messages the transport pauses this many seconds, so that a flood cannot delay the screen."""
-_EXIT_CHECK = 0.01
 _EXIT_SECONDS = 1.0
 """Seconds that a process gets to end after its input was closed, and again after SIGTERM."""
 
@@ -118,11 +116,7 @@ async def start_process(
 
 
 def _expect_program(command: str, directory: Path, environment: Mapping[str, str]) -> None:
-    """Check that a program exists, because the one that marks it would only report a code.
-
-    Raises:
-        OSError: it does not.
-    """
+    """Check that a program exists, because the one that marks it would only report a code."""
     if "\0" in command:
         raise ValueError("embedded null byte")
     found = directory / command if os.sep in command else shutil.which(command, path=environment.get("PATH"))
@@ -148,7 +142,7 @@ async def stdio_streams(started: ServerProcess, log: ServerLog) -> AsyncGenerato
                         await from_server.send(message)
                     count += 1
                     await asyncio.sleep(0 if count % _BURST else _PAUSE)
-            await _has_exited(process)  # The exit code is known a moment after the end of the output.
+            await has_exited(process, _EXIT_SECONDS)  # The exit code is known a moment after the end of the output.
             started.ended.set()
 
     async def write_messages() -> None:
@@ -218,27 +212,11 @@ async def _finish(process: asyncio.subprocess.Process) -> None:
         process.stdin.close()
     for ending in (None, signal.SIGTERM, signal.SIGKILL):
         if ending is not None:
-            _signal_group(process, ending)
-        if await _has_exited(process):
+            signal_group(process.pid, ending)
+        if await has_exited(process, _EXIT_SECONDS):
             break
-    _signal_group(process, signal.SIGKILL)
+    signal_group(process.pid, signal.SIGKILL)
     close_pipes(process)
-
-
-async def _has_exited(process: asyncio.subprocess.Process) -> bool:
-    """Return True once the process has exited; False if it is still there after `_EXIT_SECONDS`.
-
-    `process.wait` would also wait for the end of its output, which no one reads any more.
-    """
-    deadline = time.monotonic() + _EXIT_SECONDS
-    while process.returncode is None and time.monotonic() < deadline:
-        await asyncio.sleep(_EXIT_CHECK)
-    return process.returncode is not None
-
-
-def _signal_group(process: asyncio.subprocess.Process, ending: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, ending)
 
 
 def message_of(line: bytes) -> types.JSONRPCMessage | None:

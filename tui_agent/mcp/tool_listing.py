@@ -166,11 +166,7 @@ def _depth(value: object) -> int:
 
 
 def _expansion(root: JsonObject, schema: object, known: dict[int, int], open_now: frozenset[int]) -> int:
-    """Return how many schemas one value is checked against by a schema and all schemas below it.
-
-    Raises:
-        ValueError: too many, or a schema refers to itself without an end.
-    """
+    """Return how many schemas one value is checked against by a schema and all schemas below it."""
     if not is_object(schema):
         return 1
     if id(schema) in open_now:
@@ -239,10 +235,7 @@ def _for_model(schema: JsonObject) -> JsonObject:
 
 
 def _plain(value: object, *, is_table: bool = False) -> object:
-    """Return a part of a schema with plain words and without regular expressions.
-
-    The keys of a table are names, not keywords.
-    """
+    """Return a part of a schema with plain words and without regular expressions; keys of a table are names."""
     if is_array(value):
         return [_plain(one) for one in value]
     if isinstance(value, str):

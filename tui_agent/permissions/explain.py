@@ -119,11 +119,7 @@ class _UnknownTool(Tool):
 
 
 def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> _Request:
-    """Parse a record.
-
-    Raises:
-        ConfigurationError: the record does not describe a call; the text names the field and the expected value.
-    """
+    """Parse a record."""
     if not is_object(record):
         raise ConfigurationError('a record must be an object such as {"tool":"bash","input":{"command":"ls"}}')
     name: object = record.get("tool")

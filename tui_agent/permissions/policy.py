@@ -352,8 +352,7 @@ class PermissionPolicy:
     def grant(self, rule: str, scope: GrantScope) -> str | None:
         """Store a rule that was proposed, or that `grant_refusal` accepted. It answers an `ask`, never a `deny`.
 
-        Returns:
-            The file with the rule, or None if it is only in memory.
+        Return the file with the rule, or None if it is only in memory.
 
         Raises:
             ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.

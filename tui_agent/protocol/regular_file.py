@@ -146,11 +146,7 @@ class _Opener:
         return descriptor
 
     def checked(self, content: bytes) -> bytes:
-        """Return the content that was read.
-
-        Raises:
-            OSError: it is larger than the limit.
-        """
+        """Return the content that was read."""
         if len(content) > self._limit:
             raise OSError(f"{self._path} is larger than {self._limit:,} bytes")
         return content

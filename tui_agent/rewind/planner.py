@@ -208,12 +208,7 @@ def _delete(path: Path) -> None:
 
 
 def _remove_empty_directory(path: Path) -> None:
-    """Remove a directory at the path of a former file if it contains nothing but directories.
-
-    Raises:
-        ToolError: the directory contains files.
-        OSError: the directory cannot be removed.
-    """
+    """Remove a directory at the path of a former file if it contains nothing but directories."""
     with suppress(FileNotFoundError), pinned_directory(path.parent) as directory:
         if not stat.S_ISDIR(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode):
             return

@@ -64,11 +64,7 @@ class ContentStore:
         return self._path(digest).is_file()
 
     def _path(self, digest: str) -> Path:
-        """Return the path of a content.
-
-        Raises:
-            FileNotFoundError: the text is not a digest.
-        """
+        """Return the path of a content."""
         # Digests come from the journal, a file: a `..` in one must not lead out of the store.
         if not digest or not digest.isalnum():
             raise FileNotFoundError(errno.ENOENT, "no digest", digest)

@@ -92,11 +92,7 @@ class EditTool(FileChangeTool[EditArguments]):
     def _edited(
         self, args: EditArguments, target: Target, before: LoadedFile
     ) -> tuple[PlannedChange, tuple[tuple[int, int], ...]]:
-        """Return the change of the text, or of a cell of a notebook, and the lines that it replaces: first and last.
-
-        Raises:
-            ToolError: the text does not match, or the cell does not exist.
-        """
+        """Return the change of the text, or of a cell of a notebook, and the lines that it replaces: first and last."""
         place, shown, notes = target
         book = read_notebook(before.text) if shown.endswith(SUFFIX) else None
         if book is not None:

@@ -112,11 +112,7 @@ async def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
 
 
 def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
-    """Return the content of a file as text.
-
-    Raises:
-        ToolError: it is binary, or not valid in its encoding.
-    """
+    """Return the content of a file as text."""
     if is_binary(content[:SAMPLE_SIZE]):
         raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; only text files can be changed")
     form = format_of(content[:SAMPLE_SIZE])

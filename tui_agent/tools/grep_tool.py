@@ -164,10 +164,7 @@ class GrepTool(WorkspaceTool[GrepArguments]):
         cancellation: CancellationToken,
         listing: FileListing | None,
     ) -> Sequence[str]:
-        """Return the files that were not searched because `.gitignore` excludes them.
-
-        The listing has all files that were not excluded; None if `wanted` selects files.
-        """
+        """Return the files that `.gitignore` excludes, by the listing of all others; None: `wanted` selects files."""
         root = self._workspace.root
         if listing is None and wanted is not None:
             return await list_matching_ignored(place, root, ripgrep, wanted, cancellation)

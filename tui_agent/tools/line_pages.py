@@ -128,11 +128,7 @@ class _PageReader:
         self._hash, self._content = new_hash(), bytearray()
 
     def feed(self, piece: bytes) -> bool:
-        """Take the next piece; return False once the page is complete.
-
-        Raises:
-            OperationCancelledError: `stopped` returned True.
-        """
+        """Take the next piece; return False once the page is complete."""
         if self._stopped():
             raise OperationCancelledError("reading was cancelled")
         is_last = len(piece) < PIECE

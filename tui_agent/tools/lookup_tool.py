@@ -92,11 +92,7 @@ class LookupTool(WorkspaceTool[LookupArguments]):
         return ToolResult.of_text("\n".join(lines), details={"outcome": found, "places": len(places)})
 
     def _file(self, given: str, context: ToolContext) -> Path:
-        """Return the file of a call.
-
-        Raises:
-            ToolError: it is missing, outside of the workspace, or a rule denies reading it.
-        """
+        """Return the file of a call."""
         path = self._workspace.resolve(given)
         shown = self._workspace.display(path)
         if not self._workspace.contains(path):
@@ -137,11 +133,7 @@ def _may_read(path: Path, context: ToolContext) -> bool:
 
 
 def _position_of(path: Path, args: LookupArguments) -> CodePosition:
-    """Return the place of the name of a call. Blocks.
-
-    Raises:
-        ToolError: it is not there.
-    """
+    """Return the place of the name of a call. Blocks."""
     lines = _lines_of(path)
     name = re.compile(rf"(?<!\w){re.escape(args.name)}(?!\w)")
     numbers = range(1, len(lines) + 1) if args.line is None else [args.line] if args.line <= len(lines) else []

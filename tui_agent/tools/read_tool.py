@@ -113,8 +113,7 @@ class ReadTool(WorkspaceTool[ReadArguments]):
         args: ReadArguments,
         context: ToolContext,
     ) -> ToolResult | None:
-        """Return cells of the notebook in a file of which `start` was read; None, and the file is at its place, if it
-        is not a notebook."""
+        """Return cells of the notebook that begins with `start`; None, with the file at its place, if it is none."""
         content = start + await file.read(NOTEBOOK_LIMIT)
         form = await find_format(content[:SAMPLE_SIZE])
         book = await asyncio.to_thread(
@@ -165,11 +164,7 @@ def numbered(line: Line) -> str:
 
 
 def _page_result(page: LinePage, args: ReadArguments, path: Path, shown: str) -> ToolResult:
-    """Return the page as a result: its lines, then notes in brackets.
-
-    Raises:
-        ToolError: the page would begin after the last line, or after the end of its first one.
-    """
+    """Return the page as a result: its lines, then notes in brackets."""
     if not page.lines:
         if page.total == 0:
             return ToolResult.of_text(f"[{shown} is empty]", details=_details(page, path))

@@ -60,11 +60,7 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
 
 
 def _lookalike(view: str, old: str, *, everywhere: bool) -> tuple[str, str]:
-    """Return the only text that looks equal to `old`, and a note on how it differs.
-
-    Raises:
-        ToolError: no text looks equal to it, or several do.
-    """
+    """Return the only text that looks equal to `old`, and a note on how it differs."""
     spans = find_lookalikes(view, old, _PLACES_SHOWN + 1)
     texts = list(dict.fromkeys(view[start:end] for start, end in spans))
     if not texts:

@@ -57,11 +57,7 @@ class WriteTool(FileChangeTool[WriteArguments]):
         return plan_change(place, shown, before, text, content, notes)
 
     def _refuse_unknown(self, place: ResolvedPath, shown: str, before: LoadedFile) -> None:
-        """Refuse a file that was never read, or changed since it was read.
-
-        Raises:
-            ToolError: the call must not overwrite it.
-        """
+        """Refuse a file that was never read, or changed since it was read."""
         seen = self._workspace.versions.last_seen(place.path)
         if seen is None:
             raise ToolError(f"{shown} exists, but you have not read it; nothing was written: read it first")

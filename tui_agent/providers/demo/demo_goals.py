@@ -15,10 +15,7 @@ _LEFT_OUT = DemoTurn("Skipped.")
 
 
 def _report(done: str, quote: int = _QUOTED_LINES, *, from_end: bool = False) -> Goal:
-    """Return a goal that reports the results of calls, one paragraph each.
-
-    `{lines}` and `{path}` of `done` are filled in; `quote` is the number of lines to quote.
-    """
+    """Return a goal that reports the results of calls, one paragraph each, with `quote` lines of the result."""
 
     def paragraph(outcome: Outcome) -> str:
         lines = outcome.plain_lines

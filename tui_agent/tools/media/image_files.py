@@ -133,12 +133,7 @@ def _what_to_do() -> str:
 
 
 async def _scaled(content: bytes, media_type: str, shown: str, cancellation: CancellationToken) -> LoadedImage | None:
-    """Return an image with a thumbnail, scaled if it has to be; None if the program that does it failed.
-
-    Raises:
-        ToolError: the image is damaged.
-        OperationCancelledError: the call was cancelled.
-    """
+    """Return an image with a thumbnail, scaled if it has to be; None if the program that does it failed."""
     output = BoundedBytes(IMAGE_LIMIT + _FACTS_SIZE)
     try:
         with tempfile.TemporaryFile() as file:

@@ -115,9 +115,7 @@ def _packed_objects(unpacked: bytes, first: int) -> Iterator[bytes]:
 
 
 def _unpacked(content: bytes, place: int, room: int) -> tuple[bytes, dict[bytes, int], int]:
-    """Return the content of the stream whose dictionary is around `place`, the facts in that dictionary, and the bytes
-    read for it.
-    """
+    """Return the content of the stream around `place`, the facts in its dictionary, and the bytes read for it."""
     begin = max(content.rfind(b"obj", max(0, place - _NEAR), place), 0)
     end = content.find(b"stream", place, place + _NEAR)
     if end < 0:

@@ -78,11 +78,7 @@ def _with_sources(book: Notebook, cells: list[Cell], edit: CellEdit, shown: str)
 
 
 def _cells_with(book: Notebook, edit: CellEdit) -> list[Cell]:
-    """Return the cells whose source has the text; only one, unless every occurrence is to be replaced.
-
-    Raises:
-        ToolError: no cell has it, or several.
-    """
+    """Return the cells whose source has the text; only one, unless every occurrence is to be replaced."""
     found = [cell for cell in book.cells if edit.old in cell.source]
     if not found:
         # For its words about similar lines.

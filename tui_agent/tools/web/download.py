@@ -257,11 +257,7 @@ class Downloader:
 
 
 async def _body(response: httpx2.Response) -> bytes:
-    """Return the body, at most one byte more than `LARGEST_PAGE`: compressed data can be a thousand times larger.
-
-    Raises:
-        httpx2.DecodingError: it is compressed in a way that was not asked for.
-    """
+    """Return the body, at most one byte more than `LARGEST_PAGE`: compressed data can be a thousand times larger."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
         raise httpx2.DecodingError(f"its content is compressed as {clipped(encoding)}")
