@@ -47,13 +47,11 @@ class _Unit:
 
     id: str
     number: int = 0
-    """Number of its last submission."""
     future: Any = None
     """Dask's handle of the submission; None before it, and after its end."""
     inbox: Any = None
     """Queue of its last start; None before the start."""
     ended: bool = False
-    """True if its end was received."""
 
 
 _LOST = (OSError, KeyError)

@@ -19,7 +19,6 @@ from tui_agent.protocol.errors import ConfigurationError
 from .backend import ClusterChoice, TlsFiles
 
 CONNECT_SECONDS = 10
-"""Longest wait for a scheduler at the start."""
 _PACKAGES = ("distributed", "tui-agent")
 """Packages of which caller and workers need the same version."""
 _OWN_CLUSTER: Mapping[str, Any] = {

@@ -47,7 +47,6 @@ class OrderRefused(FrozenModel):
     """Answer of the driver: an order had no effect."""
 
     reason: str
-    """Reason, in words for the user."""
 
 
 class FleetConnection:

@@ -32,7 +32,6 @@ class TaskMistakesError(ConfigurationError):
 
     def __init__(self, mistakes: Sequence[str]) -> None:
         self.mistakes = tuple(dict.fromkeys(mistakes))
-        """The mistakes, each once."""
         super().__init__("the tasks have mistakes; nothing was started:\n  " + "\n  ".join(self.mistakes))
 
 

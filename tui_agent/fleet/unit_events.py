@@ -12,7 +12,6 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from .worker_messages import CommitReported, EventsReported, WorkerMessage
 
 BATCH = 128 * 1024
-"""Bytes of events of one message."""
 DELTAS = frozenset({"message.delta", "tool.output", "tool.update", "background.output"})
 """Types of events that are shown only while they happen, and not saved."""
 
@@ -59,10 +58,8 @@ class UnitEvents:
         self._epoch = epoch
         self._send = send
         self.last_seq = 0
-        """Number of the last event taken."""
         self._lines: list[bytes] = []
         self._size = 0
-        """Bytes of the waiting lines."""
 
     @property
     def waiting(self) -> bool:
@@ -134,7 +131,6 @@ class UnitLines:
         self._journal = JournalTail(home / JOURNAL)
         self._stream: BinaryIO | None = None
         self._last = 0
-        """Number of the last fact."""
 
     def read(self) -> list[bytes]:
         """Return the events since the last look. Blocks."""

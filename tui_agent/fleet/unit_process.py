@@ -117,7 +117,6 @@ class UnitFailureError(TuiAgentError):
 
 
 KEPT_OUTPUT = 64 * 1024
-"""Bytes of the end of an output that are kept."""
 LARGEST_EVENT = 256 * 1024 * 1024
 """Bytes of a line of a unit's output above which only its beginning is read."""
 GRACE = 6.0
@@ -150,7 +149,6 @@ class UnitProcess:
         self._input.start()
         self._input_open = True
         self.lines = LineReader(stdout, longest=LARGEST_EVENT)
-        """Its standard output."""
         self.lines.start()
 
     def put(self, line: bytes) -> None:

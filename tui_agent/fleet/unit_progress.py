@@ -39,7 +39,6 @@ class RateLimitMet:
     """A unit's request was refused because of a rate limit."""
 
     wait: float
-    """Seconds that the unit waits."""
 
 
 class UnitProgress:
@@ -48,13 +47,9 @@ class UnitProgress:
     def __init__(self, unit: UnitTask) -> None:
         self.row = UnitRow(unit=unit)
         self.last_seq = 0
-        """Number of the last event."""
         self.questions: dict[str, ApprovalRequest] = {}
-        """Open requests for approval, by id."""
         self.final_text = ""
-        """Text of the last run."""
         self.run_ended = False
-        """True if no run is active."""
         self._settled = 0
         """Spans before the last end of the unit."""
 

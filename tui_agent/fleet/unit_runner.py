@@ -58,13 +58,11 @@ class UnitHost:
     """The worker that a unit runs on."""
 
     worker: str
-    """Name, unique in the fleet."""
     work: Path
     """Private directory of this fleet on this host; it exists."""
     mirrors: Path
     """Private directory of the host's mirrors; it exists."""
     program: tuple[str, ...]
-    """Command line of tui-agent."""
     confine: Callable[[Path], tuple[str, ...]] | None = None
     """Returns, for a directory, the start of a command line that runs the rest of it in the sandbox; it blocks. None:
     the sandbox does not work here."""
@@ -101,7 +99,6 @@ class _UnitRun:
         self._worktree: UnitWorktree | None = None
         self._process: UnitProcess | None = None
         self._early_input: list[bytes] = []
-        """Input that arrived before the process was there."""
         self._with_effects: set[str] = set()
         """Running calls that may change files."""
         self._run_failure = ""

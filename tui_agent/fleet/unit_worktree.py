@@ -40,11 +40,8 @@ class UnitWorktree:
     def __init__(self, home: Path, mirror: Path, unit_id: str, base: str) -> None:
         self._home, self._mirror = home, mirror
         self.path = home / "work"
-        """Working directory of the unit."""
         self.base = base
-        """Commit that it began with."""
         self.last = base
-        """Commit recorded last."""
         self._bundled = base
         self._ref = f"{UNIT_REF}/{unit_id}"
         self._hidden = {"GIT_DIR": str(home / "history.git"), "GIT_WORK_TREE": str(self.path)}

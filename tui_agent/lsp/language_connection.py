@@ -408,7 +408,6 @@ async def opened_connection(name: str, program: LaunchedProgram, directory: Path
 
 
 LARGEST_FILE = 1024 * 1024
-"""Largest file in bytes that servers get."""
 
 
 def read_text(path: Path) -> tuple[str | None, tuple[int, ...]]:

@@ -29,7 +29,6 @@ class _Check:
 
     task: "asyncio.Task[Findings | None]"
     before: str | None
-    """Text before the change."""
 
 
 class LanguageServers:

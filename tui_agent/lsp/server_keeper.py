@@ -49,7 +49,6 @@ class ServerKeeper:
         self.name = name
         self.server = server
         self.directory = parts.root / Path(server.root).expanduser()
-        """Directory of the server."""
         self.error = ""
         """Reason why it does not run; empty if it does, or was not needed yet."""
         self._parts = parts

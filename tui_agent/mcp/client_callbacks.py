@@ -122,7 +122,6 @@ def _number(value: object) -> float | None:
 
 
 MOST_OPEN = 3
-"""Questions of one server that may be open at the same time."""
 LONGEST_MESSAGE = 2_000
 LONGEST_URL = 4_000
 LARGEST_REQUEST = 200_000

@@ -31,7 +31,6 @@ from .token_store import TokenStore
 from .tool_listing import clipped
 
 SIGN_IN_SECONDS = 300.0
-"""Seconds that the user has for a sign-in."""
 ADDRESS = "address"
 """Field for the address that the browser ends at."""
 _PATH = "/callback"

@@ -63,7 +63,6 @@ class ServerQuestions:
     """The functions that answer questions; None: such questions are refused."""
 
     ask: Ask | None = None
-    """Asks the user."""
     sample: Sample | None = None
     """Asks the model, after the user. Raises `ToolError` if the user or the model refuses."""
     extend_call: Callable[[str, float], object] = lambda call_id, seconds: None
@@ -71,7 +70,6 @@ class ServerQuestions:
 
 
 NO_QUESTIONS = ServerQuestions()
-"""Every question is refused."""
 
 
 class ProcessTree(Protocol):

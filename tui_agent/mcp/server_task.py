@@ -53,12 +53,10 @@ class ServerTask:
         """File, with its line if known, that configures the server."""
         self.state: State = "connecting"
         self.error = ""
-        """Reason why it does not run; empty if it does."""
         self.info = ""
         """Name and version, as the server reports them."""
         self.tools: tuple[ListedTool, ...] = ()
         self.left_out: tuple[str, ...] = ()
-        """Messages about tools that are not used."""
         self.prompts: Sequence[OfferedPrompt] = ()
         self.resources: Sequence[OfferedResource] = ()
         self.log = ServerLog(name)

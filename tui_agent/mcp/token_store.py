@@ -19,7 +19,6 @@ class TokenStore:
     def __init__(self, folder: Path, server: str, url: str) -> None:
         digest = hashlib.sha256(f"{server}\n{url}".encode("utf-8", "replace")).hexdigest()[:16]
         self.path = folder / f"{server}-{digest}.json"
-        """The file."""
         self._url = url
 
     def read(self) -> JsonObject:

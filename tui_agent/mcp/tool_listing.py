@@ -17,13 +17,11 @@ from tui_agent.protocol.visible_text import escaped
 PREFIX = "mcp__"
 """Beginning of the names of all tools of servers."""
 LONGEST_NAME = 64
-"""Characters of a tool's name in requests."""
 LONGEST_DESCRIPTION = 2_000
 """Characters of a tool's description; the rest is cut."""
 LARGEST_SCHEMA = 64 * 1024
 """Characters of a schema as JSON."""
 MOST_TOOLS = 500
-"""Tools of one server."""
 
 _LONGEST_WORDS = 1_000
 """Characters of a description inside a schema."""
@@ -41,7 +39,6 @@ class ListedTool:
 
     server: str
     raw_name: str
-    """Name on the wire."""
     name: str
     """`mcp__SERVER__TOOL`."""
     description: str

@@ -26,7 +26,6 @@ _PLACE_WORDS: dict[Place, str] = {
 }
 
 FindTool = Callable[[str], Tool | None]
-"""Returns the tool of a name, or None."""
 
 
 @dataclass(frozen=True, slots=True)

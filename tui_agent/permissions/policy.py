@@ -104,7 +104,6 @@ class PermissionPolicy:
         self._changes = ChangesJudge(self._paths)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted)
         self.is_trusted = is_trusted
-        """True if the user trusts the contents of the workspace."""
         self._relaxed_reads, self._trial = relaxed_reads, trial
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant

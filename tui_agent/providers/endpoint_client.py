@@ -91,7 +91,6 @@ class EndpointClient(ABC):
     warnings: tuple[str, ...] = ()
     """Sentences for the user about variables that could not be used in whole."""
     _client: Any
-    """Client of the SDK."""
     _network: Network
     _key: str | None = None
 

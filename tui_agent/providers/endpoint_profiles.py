@@ -27,7 +27,6 @@ class Profile:
 
     name: str
     title: str
-    """Name of the product."""
     endpoint: Endpoint
     port: int | None = None
     """Port of a local server; None for a remote one."""
@@ -44,7 +43,6 @@ class ModelTarget:
     """A model and the endpoint that has it."""
 
     provider: str
-    """Name of the endpoint."""
     name: str
     """Name that the endpoint knows."""
     endpoint: Endpoint

@@ -11,7 +11,6 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from .endpoint_profiles import Profile, shipped_profiles
 
 SECONDS = 1.0
-"""Most seconds for one question."""
 _LARGEST_ANSWER = 1024 * 1024
 _LONGEST_NAME = 100
 _MOST_MODELS = 50
@@ -24,7 +23,6 @@ class LocalServer:
     profile: Profile
     address: str
     models: tuple[str, ...]
-    """Names of the models that it lists."""
     needs_address: bool = False
     """True if its profile has another address."""
 

@@ -132,7 +132,6 @@ class ErrorFactory:
     api: str = MESSAGES_API
     """API that the server is expected to speak."""
     profile: str | None = None
-    """Name of the server's profile, if it has one."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""

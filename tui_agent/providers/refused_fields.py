@@ -15,7 +15,6 @@ from tui_agent.protocol.messages import is_array, is_object
 VERSION_FIELD = "anthropic-version"
 """The header with the version of the API, by the name it has among the fields."""
 BETA_FIELD = "anthropic-beta"
-"""The header with the betas of the API."""
 SYSTEM_BLOCKS = "system_blocks"
 """The system prompt as a list of blocks; without it, it is one text."""
 ANSWER_FORMAT = "output_config.format"
@@ -35,7 +34,6 @@ class Refusal:
 
     failure: ProviderError
     body: object
-    """Body of the error, JSON or text."""
 
 
 _REFUSAL = re.compile(

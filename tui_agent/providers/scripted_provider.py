@@ -154,7 +154,6 @@ class ScriptedProvider:
         expect_kind("ScriptedProvider.model", model, (ModelInfo, NoneType), "a ModelInfo or None")
         self.model: ModelInfo = model or ModelInfo("scripted-model")
         self.requests: list[ModelRequest] = []
-        """All requests, in order."""
         self.closed_early = 0
         """Number of streams that were closed before their end."""
         self.prepared = 0

@@ -31,7 +31,6 @@ CHANGED_LATER = "a later call changed it again; that change would be lost"
 NOT_COMPARED = "it is too large to be compared with the content the agent left"
 
 DIFF_SHOWN = 40_000
-"""Most characters of a diff."""
 
 
 @dataclass(frozen=True, slots=True)

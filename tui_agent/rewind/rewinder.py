@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
@@ -53,7 +52,6 @@ class Rewinder:
     """Returns once all published events are in the journal."""
     contents: ContentStore
     root: Path
-    """The workspace, resolved."""
 
     async def points(self) -> tuple[RewindPoint, ...]:
         """Return the moments to rewind to, newest first.

@@ -12,7 +12,6 @@ from tui_agent.protocol.regular_file import make_private_directories
 from .file_versions import digest_of
 
 CONTENT_LIMIT = 16 * 1024 * 1024
-"""Largest content in bytes that is stored."""
 
 STORE_LIMIT = 512 * 1024 * 1024
 """Most bytes stored for one session."""

@@ -33,7 +33,6 @@ class Target(NamedTuple):
 
     place: ResolvedPath
     shown: str
-    """Its name in messages."""
     notes: tuple[str, ...]
     """A note if a symbolic link leads to it."""
 
@@ -60,7 +59,6 @@ class PlannedChange:
 
     place: ResolvedPath
     shown: str
-    """The file's name in messages."""
     before: LoadedFile | None
     """None: the file does not exist yet."""
     content: bytes

@@ -161,7 +161,6 @@ def _with_content(
 
 
 MOST_FILES = 1_000
-"""Most files stored for one command."""
 
 SECONDS = 1.0
 """Most seconds for storing them."""

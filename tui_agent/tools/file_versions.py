@@ -35,7 +35,6 @@ class FileVersion:
     digest: str | None = None
     """Hash of the content; None if the file was not read to its end."""
     content: bytes | None = None
-    """The content, if it is short."""
     is_partly_seen: bool = False
     """True if the model was shown only a part of how it differs from the version before."""
 
@@ -112,7 +111,6 @@ def new_hash(data: bytes = b"") -> "hashlib.blake2b":
 
 
 CHANGES_SHOWN = 6_000
-"""Most characters of a diff in a message."""
 
 
 @dataclass(frozen=True, slots=True)

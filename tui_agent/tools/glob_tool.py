@@ -20,7 +20,6 @@ from .typed_tool import Arguments, PlaceText, WordText
 from .workspace import Workspace, WorkspaceTool
 
 MOST_SHOWN = 1_000
-"""Most files listed in one result."""
 
 MOST_IGNORED_NAMED = 5
 """Most ignored files that a note names."""

@@ -33,13 +33,11 @@ from .typed_tool import Arguments, PlaceText, WordText
 from .workspace import Workspace, WorkspaceTool
 
 SHOWN_WIDTH = 400
-"""Most characters shown of a line."""
 
 SHOWN_CHARACTERS = 40_000
 """Most characters of a result; below the limit at which the engine cuts results."""
 
 _KEPT_WIDTH = 20_000
-"""Most characters kept of a line in memory."""
 
 _BEFORE_MATCH = 100
 """Characters shown before the match of a long line."""
@@ -69,7 +67,6 @@ class _Found:
     """Result of a search."""
 
     place: ResolvedPath
-    """The directory searched."""
     listing: FileListing
     denied: list[str]
     """A note on the files that a rule denies."""

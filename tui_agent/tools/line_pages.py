@@ -30,7 +30,6 @@ class Line:
     """One line, without its line ending."""
 
     number: int
-    """Line number, from 1."""
     text: str
     """Decoded text; an invalid byte is a lone surrogate."""
     left_out: int = 0
@@ -62,7 +61,6 @@ class LineRequest:
     ranges: Sequence[tuple[int, int]]
     """First and last line number of each range, in order, without overlap."""
     width: int
-    """Most characters kept of a line."""
     budget: int
     """Most characters kept in all; the first line is always kept."""
     overhead: int = 1

@@ -28,7 +28,6 @@ _MODES = {
     PermissionMode.ASK: "Ask before anything changes that no rule allows",
     PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
 }
-"""Modes to choose from with a yes."""
 
 
 class PresentPlanArguments(Arguments):

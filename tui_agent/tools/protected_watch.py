@@ -17,7 +17,6 @@ from .text_format import counted, printable_name
 from .tree_watch import TreeSnapshot, TreeWatch
 
 MOST_NAMED = 4
-"""Most changes that a message names."""
 
 TOO_MANY = "so many protected files that others may have changed unnoticed"
 

@@ -33,7 +33,6 @@ PAGE_CHARACTERS = 40_000
 """Most characters of a page; below the limit at which the engine cuts results."""
 
 LINE_WIDTH = 2_000
-"""Most characters shown of a line."""
 
 _NUMBER_WIDTH = 8
 """Characters for a line's number, its tab and its line ending."""

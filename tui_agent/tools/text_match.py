@@ -26,7 +26,6 @@ class Replacement:
     text: str
     """The whole new text; everything else, line endings included, is unchanged."""
     count: int
-    """Number of occurrences replaced."""
     lines: tuple[tuple[int, int], ...] = ()
     """First and last line of each place in the old text, from 0."""
     note: str = ""

@@ -13,7 +13,6 @@ from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Accesses, Preview, Subject, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 
 SUMMARY_LIMIT = 160
-"""Most characters of a one-line summary."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -66,7 +66,6 @@ class Workspace:
         """Budget that the files of long output share."""
         self._warn = warn
         self.changing_calls = ChangingCalls()
-        """The calls that change files now."""
         self.versions = FileVersions()
         """The last version of each file that read, write or edit saw."""
         self.contents = contents

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Sequence
 from .script_reader import UNKNOWN, SimpleCommand, names, read_script
 
 MAX_DEPTH = 6
-"""Maximum nesting of commands inside commands."""
 MAX_FOUND = 500
-"""Maximum number of commands inside one command."""
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish"))
 INTERPRETERS = SHELLS | names("python python3 node deno bun perl ruby php source .")

@@ -131,7 +131,6 @@ class Rule:
 
 
 RuleLike: TypeAlias = Rule | str | Sequence[str]
-"""Types that `Rule.of` accepts."""
 
 
 def _at(origin: str) -> str:

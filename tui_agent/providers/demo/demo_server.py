@@ -24,7 +24,6 @@ from .guided_tour import DemoWorkspace, copy_sample_project, sample_test_command
 from .loopback_http import HttpReply, HttpRequest, LoopbackServer
 
 SSE_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-"""Headers of a streamed answer."""
 
 _TOKEN = re.compile(r"\s*\S{1,12}|\s+")
 """Piece of text for one frame if no size is given: about a word."""
@@ -147,7 +146,6 @@ class DemoServer:
     token: str
     """Credential for requests, the `auth_token` of the provider."""
     base_url: str = ""
-    """Address for the provider."""
 
     @property
     def sample_dir(self) -> Path:

@@ -62,7 +62,6 @@ class ChatDecoder(ResponseDecoder):
         self._writer = EventWriter()
         self._on_reasoning = on_reasoning
         self._calls: dict[int, _Call] = {}
-        """Open calls by their number."""
         self._reason = ""
         self._refusal = ""
 

@@ -34,13 +34,11 @@ SCALED_SIDE = 2_000
 """Most pixels per side after scaling: the API's limit for a request with more than 20 images."""
 
 SOURCE_LIMIT = 50_000_000
-"""Most bytes of an image file that is scaled."""
 
 MOST_PIXELS = 64_000_000
 """Most pixels of an image: a small file can have far more than memory holds."""
 
 SCALING_TIME = 20.0
-"""Seconds that scaling may take."""
 
 _WORKER = Path(__file__).with_name("image_worker.py")
 _FACTS_SIZE = 64_000

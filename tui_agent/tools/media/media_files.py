@@ -147,7 +147,6 @@ class MediaFile:
     words: str
     """Its facts in words: `image/png, 640×480 pixels, 1,234 bytes`."""
     details: JsonObject
-    """The facts as data."""
 
 
 async def load_media(

@@ -31,9 +31,7 @@ class ChangedNotebook:
 
     text: str
     diff: Diff
-    """Diff of the source of the changed cell."""
     note: str
-    """The changed cell in words."""
 
 
 def change_notebook(book: Notebook, edit: CellEdit, shown: str) -> ChangedNotebook:

@@ -28,7 +28,6 @@ class Cell:
     """One cell, and its place in the text."""
 
     number: int
-    """From 1."""
     kind: str
     """`code`, `markdown` or `raw`."""
     source: str

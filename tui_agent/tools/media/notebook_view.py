@@ -23,7 +23,6 @@ LONGEST_OUTPUT = 2_000
 """Most characters shown of one output; of a longer one both ends."""
 
 LONGEST_SOURCE = 20_000
-"""Most characters shown of one source."""
 
 MOST_IMAGES = 8
 """Images of one page; damaged ones count, because a program decodes each."""

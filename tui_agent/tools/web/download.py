@@ -19,7 +19,6 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host and a port; raises OSError if there are none."""
 
 MOST_ADDRESSES = 4
-"""Most addresses of a host that are tried."""
 
 _WITH_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"), IPv6Network("::ffff:0:0:0/96"))
 _LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("fec0::/10"))
