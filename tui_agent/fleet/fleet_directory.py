@@ -12,6 +12,8 @@ OUT/lock              held by the driver
 ```
 
 Everything is private to the user. Lines of a journal and records are on the disk before they count.
+
+Readers raise `ConfigurationError` for anything that is not the directory of a fleet, or cannot be read.
 """
 
 import fcntl
@@ -241,11 +243,7 @@ class FleetDirectory:
 
 
 def read_tasks(path: Path) -> tuple[UnitTask, ...]:
-    """Return the units of a fleet.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet, or its file cannot be read.
-    """
+    """Return the units of a fleet."""
     try:
         lines = (path / "units.jsonl").read_bytes().splitlines()
         return tuple(UnitTask.model_validate_json(line) for line in lines)
@@ -269,29 +267,17 @@ def read_records(path: Path) -> list[JsonObject]:
 
 
 def read_status(path: Path) -> FleetStatus:
-    """Return the state that the driver wrote last. If the driver is gone, no unit counts as running.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet.
-    """
+    """Return the state that the driver wrote last. If the driver is gone, no unit counts as running."""
     return _stored_status(path) if is_driven(path) else left_status(path)
 
 
 def left_status(path: Path) -> FleetStatus:
-    """Return the state in which a driver left the fleet: no unit runs.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet.
-    """
+    """Return the state in which a driver left the fleet: no unit runs."""
     return _stored_status(path).without_driver(_last_sign(path))
 
 
 def written_status(path: Path, seen: int) -> tuple[int, FleetStatus | None]:
-    """Return the time of the last state that the driver wrote, and that state; None if it is that of the `seen` time.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet.
-    """
+    """Return the time of the last state that the driver wrote, with it; None if it is that of the `seen` time."""
     try:
         time = (path / "status.json").stat().st_mtime_ns
     except OSError:

@@ -35,7 +35,7 @@ _PATCH_FORM = (
 
 
 class UnitWorktree:
-    """The files of one unit, and their recorded states."""
+    """The files of one unit, and their recorded states. Its methods raise `UnitFailureError` if git fails."""
 
     def __init__(self, home: Path, mirror: Path, unit_id: str, base: str) -> None:
         self._home, self._mirror = home, mirror
@@ -50,11 +50,7 @@ class UnitWorktree:
         self._links: tuple[str, ...] | None = None
 
     async def restore(self, bundles: Sequence[bytes], home: Path) -> None:
-        """Bring the files to the state after the last of these bundles.
-
-        Raises:
-            UnitFailureError: a bundle does not fit.
-        """
+        """Bring the files to the state after the last of these bundles."""
         file = home / "resume.bundle"
         for bundle in bundles:
             await asyncio.to_thread(file.write_bytes, bundle)
@@ -66,11 +62,7 @@ class UnitWorktree:
             await self._git("read-tree", "-u", "--reset", self.last)
 
     async def record(self, message: str) -> None:
-        """Record the files as they are. Ignored files are left out.
-
-        Raises:
-            UnitFailureError: git failed, as on a full disk.
-        """
+        """Record the files as they are. Ignored files are left out."""
         # Of a git that was ended: no other one works here.
         await asyncio.to_thread(self._lock.unlink, missing_ok=True)
         left_out = [f":(exclude,literal){path}" for path in (*await self._submodules(), *await self._open_nested())]
@@ -86,11 +78,7 @@ class UnitWorktree:
         self.last, self._tree = made, tree
 
     async def bundle(self) -> bytes:
-        """Return a git bundle with everything recorded since the last one; empty if that is nothing.
-
-        Raises:
-            UnitFailureError: git failed, or the changes are too large.
-        """
+        """Return a git bundle with everything recorded since the last one; empty if that is nothing."""
         if self.last == self._bundled:
             return b""
         bundle = await self._git("bundle", "create", "--quiet", "-", self._ref, f"^{self._bundled}")
@@ -98,11 +86,7 @@ class UnitWorktree:
         return bundle
 
     async def patch(self, message: str) -> tuple[bytes, UnitChanges]:
-        """Return everything that was recorded as one patch for `git am`, and its size.
-
-        Raises:
-            UnitFailureError: git failed.
-        """
+        """Return everything that was recorded as one patch for `git am`, and its size."""
         if self.last == self.base:
             return b"", UnitChanges()
         tree = (await self._git("rev-parse", f"{self.last}^{{tree}}")).decode().strip()
@@ -209,9 +193,6 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
     """Return the mirror of a repository on this host, fetched once for each fleet.
 
     A file in `fresh`, the directory of the fleet, says that it is up to date.
-
-    Raises:
-        UnitFailureError: the repository cannot be fetched.
     """
     name = hashlib.sha256(repo.encode("utf-8", "surrogateescape")).hexdigest()[:24]
     mirror, mark = mirrors / f"{name}.git", fresh / f"{name}.fetched"

@@ -2,6 +2,8 @@
 
 It is ended if its caller is cancelled. Only a fetch from the network runs without walls. The patch of a unit becomes a
 branch of a local repository, whose files, index and HEAD stay as they are.
+
+What fails, or would lead git out of a repository without walls, is a `UnitFailureError`.
 """
 
 import asyncio
@@ -64,11 +66,7 @@ async def git(
 
 
 async def fetch_over_network(*arguments: str) -> bytes:
-    """Run git with the user's variables and without walls: it needs the network and may need credentials.
-
-    Raises:
-        UnitFailureError: as for `git`.
-    """
+    """Run git with the user's variables and without walls: it needs the network and may need credentials."""
     argv, kept = await asyncio.to_thread(fetching_git, arguments)
     return await _run(arguments, argv, kept, None, outlives=False)
 
@@ -115,11 +113,7 @@ def is_local(repo: str) -> bool:
 
 
 async def source_places(repo: str) -> list[str]:
-    """Return the directories of a local repository that git may read.
-
-    Raises:
-        UnitFailureError: no walls work here, and git would read other files through its links and pointers.
-    """
+    """Return the directories of a local repository that git may read."""
 
     def found() -> tuple[list[str], str | None]:
         given = unquote(repo.removeprefix("file://")) if repo.startswith("file://") else repo

@@ -90,7 +90,7 @@ class _Document:
 
 
 class LanguageConnection:
-    """A server that runs."""
+    """A server that runs. Each question raises `ToolError` if it refuses, has ended, or does not answer in time."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process, root: Path) -> None:
         self.name = name
@@ -137,11 +137,7 @@ class LanguageConnection:
     # --- documents ----------------------------------------------------------------------------------------------------
 
     async def changed_problems(self, path: Path, before: str | None, after: str) -> tuple[list[Problem], list[Problem]]:
-        """Return the problems of a file before and after a change, by its texts; without one before, none.
-
-        Raises:
-            ToolError: the server does not answer.
-        """
+        """Return the problems of a file before and after a change, by its texts; without one before, none."""
         await self.refresh(but=path)
         async with self._locks.setdefault(path, asyncio.Lock()):
             old = await self._problems(path, before) if before else []
@@ -271,11 +267,7 @@ class LanguageConnection:
         return {"uri": self._root.as_uri(), "name": self._root.name or "/"}
 
     async def initialize(self) -> None:
-        """Agree on what both sides can do.
-
-        Raises:
-            ToolError: the server does not answer.
-        """
+        """Agree on what both sides can do."""
         text_document: JsonObject = {
             "synchronization": {"didSave": True},
             "publishDiagnostics": {"versionSupport": True},
@@ -306,11 +298,7 @@ class LanguageConnection:
         self.notify("initialized", {})
 
     async def request(self, method: str, params: JsonObject | None, seconds: float = REQUEST_SECONDS) -> object:
-        """Send a request and return the answer.
-
-        Raises:
-            ToolError: the server refused it, ended, or did not answer in time.
-        """
+        """Send a request and return the answer."""
         if self.ended.done():
             raise ToolError(self.end_text)
         self._number = number = self._number + 1

@@ -112,7 +112,7 @@ _Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListR
 
 
 class ServerSession:
-    """A session that is open."""
+    """A session that is open. Requests raise `ToolError` if the server refuses them or ends."""
 
     def __init__(self, setup: SessionSetup) -> None:
         self.wake = asyncio.Event()
@@ -282,11 +282,7 @@ class ServerSession:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     async def offers(self) -> Offers:
-        """Return everything that the server offers now.
-
-        Raises:
-            ToolError: it could not be listed.
-        """
+        """Return everything that the server offers now."""
         self.has_changed = False
         self._left_out.clear()
         client = self._open_client
@@ -329,11 +325,7 @@ class ServerSession:
             self._left_out.append(f"{'further ' if number else ''}{kind}: {self._reason(error)}")
 
     async def call(self, tool: str, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Call a tool. A cancellation is sent to the server, and the session stays open.
-
-        Raises:
-            ToolError: the server refused the call, or the session ended during it.
-        """
+        """Call a tool. A cancellation is sent to the server, and the session stays open."""
         self._calls[context.call_id] = context
         name = self._setup.name
 
@@ -376,11 +368,7 @@ class ServerSession:
         return tuple([block if isinstance(block, TextBlock) else await check(block) for block in blocks])
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """Return the text of a prompt.
-
-        Raises:
-            ToolError: the server refused it.
-        """
+        """Return the text of a prompt."""
         try:
             with self._callbacks.during_request():
                 answer = await self._open_client.get_prompt(name, arguments)
@@ -391,11 +379,7 @@ class ServerSession:
         return "\n\n".join([f"[Prompt {clipped(name, 100)} of the MCP server {self._setup.name}]", *texts])
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
-        """Return the content of a resource, marked as data.
-
-        Raises:
-            ToolError: the server refused it.
-        """
+        """Return the content of a resource, marked as data."""
         try:
             with self._callbacks.during_request():
                 answer = await self._open_client.read_resource(uri)

@@ -44,7 +44,7 @@ def not_installed() -> str:
 
 
 class ServerTask:
-    """One server of a session."""
+    """One server of a session. Requests raise `ToolError` if it does not run, refuses them or ends."""
 
     def __init__(self, name: str, server: ToolServer, origin: str, parts: ServerParts) -> None:
         self.name = name
@@ -144,28 +144,16 @@ class ServerTask:
             self._session.fail("it was stopped")
 
     async def call(self, tool: ListedTool, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Call a tool.
-
-        Raises:
-            ToolError: the server does not run, refused the call, or ended during it.
-        """
+        """Call a tool."""
         return await self._live.call(tool.raw_name, arguments, context)
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """Return the text of a prompt.
-
-        Raises:
-            ToolError: the server does not run, or refused it.
-        """
+        """Return the text of a prompt."""
         async with asyncio.timeout(self.server.timeout):
             return await self._live.prompt(name, arguments)
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
-        """Return the content of a resource.
-
-        Raises:
-            ToolError: the server does not run, or refused it.
-        """
+        """Return the content of a resource."""
         async with asyncio.timeout(self.server.timeout):
             return await self._live.resource(uri)
 

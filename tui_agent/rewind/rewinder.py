@@ -43,7 +43,10 @@ NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Rewinder:
-    """Service that lists, plans and carries out rewinds, based on the journal alone."""
+    """Service that lists, plans and carries out rewinds, based on the journal alone.
+
+    Its methods raise `SessionError` if the journal cannot be read, and then do nothing.
+    """
 
     agent: "AgentLoop"
     bus: EventBus
@@ -54,29 +57,17 @@ class Rewinder:
     root: Path
 
     async def points(self) -> tuple[RewindPoint, ...]:
-        """Return the moments to rewind to, newest first.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Return the moments to rewind to, newest first."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(rewind_points, envelopes)
 
     async def plan(self, point: RewindPoint) -> RewindPlan:
-        """Plan a rewind to a moment.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Plan a rewind to a moment."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(self._plan, envelopes, point)
 
     async def plan_for_call(self, call_id: str, text: str) -> RewindPlan:
-        """Plan to undo the changes of one call, which messages name `text`, and of the sub-agents that it started.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Plan to undo the changes of one call, which messages name `text`, and of the sub-agents that it started."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(self._plan_for_call, envelopes, call_id, text)
 
@@ -121,11 +112,7 @@ class Rewinder:
         return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
     async def changed_files(self) -> tuple[ChangedFile, ...]:
-        """Return the files that are not as they were before the session.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Return the files that are not as they were before the session."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(lambda: changed_files(changes_in(envelopes), self.contents, self._shown))
 
