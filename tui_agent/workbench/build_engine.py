@@ -38,6 +38,7 @@ from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
@@ -46,7 +47,6 @@ from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.tools import BackgroundJobs, PresentPlanTool
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.trial.trials import Trials
 
 from .build_provider import ProviderBuilder

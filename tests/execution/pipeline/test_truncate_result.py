@@ -14,9 +14,9 @@ from tui_agent.execution.json_coercion import fit_for_journal
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.finish_call import add_notes_and_truncate, cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
+from tui_agent.protocol.visible_text import whole_count
 
 LIMIT = 500
 IMAGE = ImageBlock(media_type="image/png", data="x" * 40)
