@@ -93,13 +93,7 @@ class ApprovalController(TypedKeys):
         asker: Callable[[ApprovalRequest], str] = lambda _: "",
         answered: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Create the controller of one chat screen.
-
-        Args:
-            root: returns the workspace of the session; empty if it is not known.
-            asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
-            answered: shows the answers that may still be recalled, in words; empty if there are none.
-        """
+        """Create the controller of a chat screen; `answered` shows answers that may still be recalled."""
         super().__init__(clock, screen)
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
@@ -157,7 +151,6 @@ class ApprovalController(TypedKeys):
         return False
 
     def composer_region(self) -> Region:
-        """Return the place of the composer; a click on it leaves the question."""
         return self._entry().composer.region
 
     def type_text(self, typed: Sequence[Typed]) -> None:

@@ -131,7 +131,6 @@ class ApprovalDialog(Vertical):
         """The answers."""
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         self._show_position()
         if self._rows.is_long:
             # Without it the width changes with the scrollbar, and each width is laid out anew, for ever.
@@ -149,7 +148,6 @@ class ApprovalDialog(Vertical):
 
     @property
     def paged(self) -> RowsView:
-        """The rows to be read at this step: the input or the rule."""
         return self._rule if self.step == "confirming" else self.body
 
     @property

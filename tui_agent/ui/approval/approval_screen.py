@@ -148,12 +148,10 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
             self.call_after_refresh(self.dialog.edit, self._changed_text)
 
     def compose(self) -> ComposeResult:
-        """Yield the dialog."""
         apply_initial_breakpoints(self, self.app.size)
         yield self.dialog
 
     def on_resize(self, event: Resize) -> None:
-        """Fit the dialog to the window."""
         self.dialog.lay_out()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -166,7 +164,6 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         return action in self.dialog.offered or action in (*_READING, *_CURSOR, "more")
 
     def ends(self, action: str) -> bool:
-        """Return True if an answer ends the question at this step."""
         step = self.dialog.step
         if step == "asking" and action == "approve_session" and self.dialog.is_plan:
             return True
@@ -186,17 +183,14 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
 
     @property
     def answers(self) -> Sequence[str]:
-        """The answers on the screen."""
         return self.dialog.shown_answers
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self.dialog.paged
 
     @property
     def text_field(self) -> Widget | None:
-        """The line for the reason or the editor, at the step that shows it."""
         return self.dialog.field
 
     # --- answers ------------------------------------------------------------------------------------------------------

@@ -96,7 +96,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
         self._fields.can_focus, self._fields.display = False, self._fills
         for view in (self._body, self._state, self._keys):
@@ -117,7 +116,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self.count(self._position, self._total)
 
     def on_resize(self, event: Resize) -> None:
-        """Fit the dialog to the window."""
         self.lay_out()
 
     def count(self, position: int, total: int) -> None:
@@ -127,12 +125,10 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self._body
 
     @property
     def text_field(self) -> Widget | None:
-        """The field in which the user types."""
         if not self._fills:
             return None
         return self._own if self._list is not None else self.focused or self._rows[0].entry
@@ -190,7 +186,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def ends(self, action: str) -> bool:
-        """Return True if an answer ends the question."""
         return action in ("decline", "skip", "pick")
 
     def refusal(self, action: str) -> str:
@@ -201,7 +196,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     @property
     def answers(self) -> Sequence[str]:
-        """The answers on the screen."""
         if not self._question.server:
             return [action for action in _OF_AGENT if self.check_action(action, ())]
         only_in_forms = () if self._fills else ("next_choice",)

@@ -257,11 +257,7 @@ class AgentBridge(PromptQueue):
     # --- workers ------------------------------------------------------------------------------------------------------
 
     async def relay(self, post: Post) -> None:
-        """Post status and events to the screen, a batch at a time, until the bus closes. The past comes first, once.
-
-        Args:
-            post: posts a message; the next batch follows when the screen has set `applied` of the last one.
-        """
+        """Post status and events, a batch at a time, until the bus closes. The past comes first, once."""
         self._post = post
         post(StatusPublished())
         await self._opened.wait()

@@ -93,7 +93,6 @@ class ChatScreen(AnyScreen):
         self._past: ScreenState | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
         self.entry.fit(self.app.size)
         self.body.fit(self.app.size)
@@ -128,7 +127,6 @@ class ChatScreen(AnyScreen):
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
-        """Adapt the parts to the window."""
         self.entry.fit(event.size)
         self.body.fit(event.size)
 

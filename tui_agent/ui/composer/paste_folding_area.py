@@ -171,7 +171,6 @@ class PasteFoldingArea(TextArea):
         return style
 
     def notify_style_update(self) -> None:
-        """Drop the styles after a change of theme or focus."""
         super().notify_style_update()
         self._kept_styles.clear()
 

@@ -94,7 +94,6 @@ class QueueStrip(CoalescedRefresh):
         return self._queue.rows
 
     def show(self, queue: WaitingMessages, status: SessionStatus) -> None:
-        """Show another queue and status."""
         self._queue, self._status = queue, status
         self.changed()
 

@@ -100,7 +100,6 @@ class ChooserPage(ListPage[Item, str]):
         self._moved_to = moved
 
     def on_mount(self) -> None:
-        """Show the items."""
         self._use_items()
         if self._follows:
             self.set_interval(POLL_SECONDS, self._use_items)
@@ -116,7 +115,6 @@ class ChooserPage(ListPage[Item, str]):
         self.use(items, next((place for place, item in enumerate(items) if item.id == self._first), 0))
 
     def has_preview(self) -> bool:
-        """Return True if an item has more to show than its name and its note."""
         return any(len(item.paragraphs) > len(_SAID) or item.diffs is not _no_rows for item in self._read())
 
     def body_rows(self, width: int) -> int:
@@ -139,13 +137,11 @@ class ChooserPage(ListPage[Item, str]):
             self.dismiss(item.id)
 
     def cursor_moved(self) -> None:
-        """Show the selected item."""
         super().cursor_moved()
         if self.selected is not None:
             self._moved_to(self.selected.id)
 
     def item_row(self, item: Item, place: int, width: int) -> Line:
-        """Return name and note of an item, after its sign."""
         has_signs = any(one.sign[0] for one in self.all_items)
         column = min(width // 2, 2 + max(len(visible(one.name)) for one in self.all_items))
         sign: list[Run] = [(f"{item.sign[0]:<2}", item.sign[1])] if has_signs else []
@@ -154,23 +150,18 @@ class ChooserPage(ListPage[Item, str]):
         return Line(clipped([*runs, (one_line(item.note, 300), "muted")], width))
 
     def detail_rows(self, item: Item, width: int) -> Sequence[Line]:
-        """Return the item in full."""
         return item.rows(width)
 
     def search_text(self, item: Item) -> str:
-        """Return name, note and paragraphs."""
         return " ".join((item.name, item.note, *(text for runs in item.paragraphs for text, _ in runs)))
 
     def search_name(self, item: Item) -> str:
-        """Return the name."""
         return item.name
 
     def summary(self) -> Run:
-        """Return the text of the state line."""
         return self._text, "muted"
 
     def key_answers(self) -> list[tuple[str, str, bool]]:
-        """Return the keys; enter opens a fact, or uses a choice."""
         (enter, _, counts), *others = super().key_answers()
         return [(enter, "open" if self._opens else "use it", counts), *others]
 

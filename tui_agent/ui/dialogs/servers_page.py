@@ -52,7 +52,6 @@ class ServersPage(ChooserPage):
             self.say(refused or f"{item.id} starts anew.", "warning" if refused else "")
 
     def key_answers(self) -> list[tuple[str, str, bool]]:
-        """Return the keys of the table."""
         return ListPage[Item, str].key_answers(self)
 
 

@@ -56,7 +56,6 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
         self._body = RowsView(self._body_rows, id="trust-body")
 
     def compose(self) -> ComposeResult:
-        """Yield the question, the folder's settings and instructions, and the answers."""
         yield Static("This folder has its own settings or instructions. Apply them?", id="trust-heading", markup=False)
         self._body.can_focus = self.row.can_focus = False
         yield self._body
@@ -77,7 +76,6 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
 
     @property
     def answers(self) -> Sequence[str]:
-        """The answers."""
         return ("refuse", "tighten", *(["accept"] if self._matter.powers else []))
 
     def action_choose_answer(self) -> None:
@@ -109,7 +107,6 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self._body
 
     @on(RowsView.Moved, "#trust-body")

@@ -150,7 +150,6 @@ class FleetScreen(CursorKeys, AnyScreen):
         """Dialogs of the questions, while no unit's conversation is open."""
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         yield self._title
         yield self._totals
         with Horizontal(id="fleet-search"):
@@ -167,7 +166,6 @@ class FleetScreen(CursorKeys, AnyScreen):
             view.can_focus = False
 
     def on_mount(self) -> None:
-        """Follow the fleet."""
         # The cursor follows its unit from the start: another order moves both.
         self.rows.select(0)
         self.run_worker(self._follow, group="fleet", exit_on_error=False)
@@ -267,7 +265,6 @@ class FleetScreen(CursorKeys, AnyScreen):
 
     @property
     def cursor_rows(self) -> ItemRows[UnitRow]:
-        """The units that are shown."""
         return self.rows
 
     def cursor_moved(self) -> None:
@@ -356,19 +353,15 @@ class FleetScreen(CursorKeys, AnyScreen):
         return super().check_action(action, parameters)
 
     def action_page_up(self) -> None:
-        """Move a page up."""
         self.move(-self.page_rows)
 
     def action_page_down(self) -> None:
-        """Move a page down."""
         self.move(self.page_rows)
 
     def action_first(self) -> None:
-        """Move to the first unit."""
         self.move(-len(self.rows.items))
 
     def action_last(self) -> None:
-        """Move to the last unit."""
         self.move(len(self.rows.items))
 
     def on_click(self, event: Click) -> None:

@@ -94,7 +94,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         return self._rows.call(self._cursor) if self._cursor is not None and self._cursor < len(self._rows) else None
 
     def on_mount(self) -> None:
-        """Create the timer, paused."""
         pace = IDLE_TICK if self._surroundings.reduced_motion else TICK
         self._timer = self.set_interval(pace, self._tick, pause=True)
 
@@ -158,17 +157,14 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return one line of the widget."""
         row = y + self.scroll_offset.y
         return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self.rich_style)
 
     def notify_style_update(self) -> None:
-        """Drop cached colours after a change of theme or focus."""
         super().notify_style_update()
         self._styles.clear()
 
     def on_resize(self) -> None:
-        """Lay out the rows for the new size."""
         self._lay_out()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -302,15 +298,12 @@ class CallList(CallRowsView, can_focus=True):
         self.move_to(len(self._rows) - 1 if self._cursor is None else self._cursor + 1)
 
     def action_page_up(self) -> None:
-        """Select the row a page above."""
         self._move_by_page(-1)
 
     def action_page_down(self) -> None:
-        """Select the row a page below."""
         self._move_by_page(1)
 
     def action_first(self) -> None:
-        """Select the first row."""
         self.move_to(0)
 
     def action_last(self) -> None:

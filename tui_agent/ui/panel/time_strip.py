@@ -60,11 +60,9 @@ class TimeStrip(CoalescedRefresh, RowStrips):
         self._styles: dict[str, Style] = {}
 
     def on_mount(self) -> None:
-        """Create the timer, paused."""
         self._timer = self.set_interval(TICK, self.refresh, pause=True)
 
     def show(self, times: RunTimes) -> None:
-        """Show the times of another run."""
         self._times = times
         self.changed()
 
@@ -75,19 +73,16 @@ class TimeStrip(CoalescedRefresh, RowStrips):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return one line of the widget."""
         width, base = self.size.width, self.rich_style
         runs = strip_row(self._times, y, self._surroundings.clock(), width)
         segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
         return Strip(segments).adjust_cell_length(width, base)
 
     def notify_style_update(self) -> None:
-        """Drop cached colours after a change of theme."""
         super().notify_style_update()
         self._styles.clear()
 
     def on_click(self) -> None:
-        """Open the timeline."""
         self.post_message(self.Opened())
 
     def _style(self, name: str) -> Style:

@@ -98,12 +98,10 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         return PlayState(self._at, self.timeline.length, self._speed, self._playing, self._fold is not None)
 
     def compose(self) -> ComposeResult:
-        """Yield the parts of the chat, and the row below them."""
         yield from super().compose()
         yield self.scrubber
 
     def on_mount(self) -> None:
-        """Start to play."""
         for notice in self.timeline.notices:
             self.notify(notice, severity="warning", markup=False)
         self._last_tick = self._clock()
@@ -159,19 +157,15 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self._change_speed(+1)
 
     def action_first(self) -> None:
-        """Seek the start."""
         self.seek(0.0)
 
     def action_last(self) -> None:
-        """Seek the end."""
         self.seek(self.timeline.length)
 
     def action_page_up(self) -> None:
-        """Scroll the conversation up."""
         self.body.scroll_conversation("page_up")
 
     def action_page_down(self) -> None:
-        """Scroll the conversation down."""
         self.body.scroll_conversation("page_down")
 
     def action_hide(self) -> None:
@@ -180,7 +174,6 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self.entry.rows_below = int(self.scrubber.display)
 
     def action_close(self) -> None:
-        """Close the replay."""
         self.close()
 
     def close(self) -> None:
@@ -299,7 +292,6 @@ class ReplayApp(TuiAgentApp):
         return AnyScreen()
 
     def on_mount(self) -> None:
-        """Show the replay."""
         self.show_replay(self.replay)
 
     def replay_closed(self) -> None:

@@ -200,14 +200,12 @@ class Scrubber(Widget):
         self._held = False
 
     def show(self, state: PlayState) -> None:
-        """Show another state."""
         changed = scrubber_row(self.state, self.size.width) != scrubber_row(state, self.size.width)
         self.state = state
         if changed:
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return the line."""
         width, base = self.size.width, self.rich_style
         row = scrubber_row(self.state, width)
         segments = [

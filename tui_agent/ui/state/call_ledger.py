@@ -19,41 +19,19 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolQueued,
     ToolStarted,
-    ToolStatus,
     UsageUpdated,
 )
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 
-from .call_view_state import CALL_EVENTS, CallKind, CallViewState, LedgerCall, call_of
+from .call_records import END_KINDS, CallKind
+from .call_view_state import CALL_EVENTS, CallViewState, LedgerCall, call_of
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
 FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
 
 MAX_RESULT_CHARACTERS = 32 * 1024 * 1024
 """Most characters of results kept for detail pages, over all calls; the oldest results are dropped first."""
-
-_KINDS: dict[ToolStatus, CallKind] = {
-    "ok": "done",
-    "overridden": "done",
-    "error": "failed",
-    "timeout": "failed",
-    "invalid": "failed",
-    "not_found": "failed",
-    "output_limit": "failed",
-    "interrupted": "unknown",
-    "denied_policy": "denied",
-    "denied_user": "denied",
-    "denied_hook": "denied",
-    "denied_guardrail": "denied",
-    "withheld": "denied",
-    "skipped_steering": "skipped",
-    "skipped_hook": "skipped",
-    "skipped_user": "skipped",
-    "cancelled": "cancelled",
-}
-"""Kind of a finished call."""
-
 
 HANDLED_EVENTS = CALL_EVENTS.union(
     (RunStarted, RunEnded, SessionCreated, SessionLoaded, UsageUpdated, MessageEnded),
@@ -304,4 +282,4 @@ def kind_of(view: CallViewState) -> CallKind:
         case "ended" if view.is_discarded:
             return "denied"
         case "ended":
-            return _KINDS[view.status] if view.status is not None else "failed"
+            return END_KINDS[view.status] if view.status is not None else "failed"
