@@ -77,7 +77,7 @@ class ChatScreen(AnyScreen):
             foot=lambda: self.entry.foot_rows(self.bars.line),
             cover=self.body.keep_above,
             root=lambda: self.state.transcript.calls.root,
-            asker=lambda request: self.state.ledger.asker(request.call_id),
+            named=lambda request: self.state.ledger.named(request),  # noqa: PLW0108 - the state is replaced
             answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""

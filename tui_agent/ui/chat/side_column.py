@@ -19,7 +19,7 @@ from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.panel.time_strip import TimeStrip
+from tui_agent.ui.panel.time_bars import TimeStrip
 from tui_agent.ui.panel.tool_panel import ToolPanel
 from tui_agent.ui.state.plan_and_files import ChangedFiles, FileTotals, Plan
 from tui_agent.ui.text.sanitiser import ELLIPSIS, cut_at, one_line

@@ -4,7 +4,7 @@ The cursor moves over a label or an escape, and deletes it, as a whole. The text
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -115,6 +115,11 @@ class PasteFoldingArea(TextArea):
     def draft(self) -> str:
         """The text with its labels and escapes resolved."""
         return self._folder.unfold(unescape_hidden(self.text))
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The lines of the text, with labels and escapes."""
+        return self.document.lines
 
     @property
     def selected_text(self) -> str:

@@ -5,18 +5,25 @@ A chooser returns the id of the chosen item; a list of facts opens the selected 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tui_agent.protocol.amounts import tokens_text
+from textual.content import Content
+
+from tui_agent.protocol.amounts import count_text, tokens_text
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 from tui_agent.ui.transcript.part_page import PartPage
 
 from .list_page import ListPage
-from .text_page import POLL_SECONDS
+from .text_page import POLL_SECONDS, TextPage
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_servers import SessionServers
 
 SAMPLE: tuple[tuple[Run, ...], ...] = (
     (("You", "you"),),
@@ -207,3 +214,64 @@ def model_items(models: Sequence[ModelFact]) -> list[Item]:
         )
         for model in models
     ]
+
+
+_SERVER_STATES = {
+    "ready": ("ready", "success"),
+    "failed": ("failed", "error"),
+    "degraded": ("starting again", "warning"),
+}
+"""Words and style for the state of a server."""
+
+
+class ServersPage(ChooserPage):
+    """The tool servers: enter shows the log of one, and a key starts it anew."""
+
+    WHERE = "servers"
+    KEYS = ("open_log", "restart", "close")
+
+    def __init__(self, servers: "SessionServers") -> None:
+        """Create the page for the servers of a session."""
+        rules = "rules for one: allow mcp__NAME__*"
+        super().__init__("Tool servers", lambda: server_items(servers.list()), rules, follows=True)
+        self._servers = servers
+
+    def action_open_log(self) -> None:
+        """Show the last lines of the selected server."""
+        if (item := self.selected) is not None:
+            name, missing = item.id, f"There are no lines of a server {item.id}."
+            log = TextPage(
+                f"Log of {name}", lambda _: Content(sanitise(self._servers.log(name)) or missing), follows=True
+            )
+            self.app.push_screen(log)
+
+    def action_restart(self) -> None:
+        """Start the selected server anew."""
+        if (item := self.selected) is not None:
+            refused = self._servers.restart(item.id)
+            self.say(refused or f"{item.id} starts anew.", "warning" if refused else "")
+
+    def key_answers(self) -> list[tuple[str, str, bool]]:
+        return ListPage[Item, str].key_answers(self)
+
+
+def server_items(servers: Sequence[ServerFact]) -> list[Item]:
+    """Return each tool server with its state, its target, and what it offers."""
+    items: list[Item] = []
+    for server in servers:
+        state, style = _SERVER_STATES.get(server.state, (server.state, "muted"))
+        offers = (
+            ("tools", server.tools),
+            *(("left out", (problem,)) for problem in server.left_out),
+            ("prompts", server.prompts),
+            ("resources", server.resources),
+        )
+        paragraphs = (
+            ((server.name, "strong"), (f"  {state}", style), (f"  {sanitise(server.info)}", "muted")),
+            *((((sanitise(server.error), "error"),),) if server.error else ()),
+            ((visible(f"{server.target}  ({server.origin})"), "muted"),),
+            *(((f"{heading}: ", "muted"), (visible(", ".join(entries)), "")) for heading, entries in offers if entries),
+        )
+        note = visible(server.error.partition("\n")[0]) or count_text(len(server.tools), "tool")
+        items.append(Item(server.name, server.name, f"{state} · {note}", ("●", style), paragraphs))
+    return items

@@ -6,8 +6,7 @@ from textual.events import Resize
 from textual.widget import Widget
 
 from tui_agent.protocol.amounts import seconds_text
-from tui_agent.ui.panel.time_bars import TimeWindow, WindowKeys, lane_bars, length_of, pair_keys
-from tui_agent.ui.panel.time_strip import TICK
+from tui_agent.ui.panel.time_bars import TICK, TimeWindow, WindowKeys, lane_bars, length_of, pair_keys
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
 from tui_agent.ui.state.run_times import LEAST_SAVED, RunTimes

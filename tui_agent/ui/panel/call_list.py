@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.binding import BindingType
 from textual.events import Click
 from textual.geometry import Region, Size
@@ -68,6 +66,7 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
     }
     """
 
+    STYLE_PREFIX = "call--"
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
 
     def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment) -> None:
@@ -80,8 +79,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         self._changed: set[int] = set()
         self._frame = 0
         self._timer: Timer | None = None
-        self._styles: dict[str, Style] = {}
-        self._base: Style | None = None
 
     @property
     def ledger(self) -> CallLedger:
@@ -160,10 +157,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         row = y + self.scroll_offset.y
         return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self.rich_style)
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._styles.clear()
-
     def on_resize(self) -> None:
         self._lay_out()
 
@@ -176,20 +169,16 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self._follows = False
 
     def _draw(self, row: int) -> Strip:
-        is_still, width, base = self._surroundings.reduced_motion, self.size.width, self.rich_style
+        is_still = self._surroundings.reduced_motion
         context = RowContext(
-            width,
+            self.size.width,
             self._surroundings.clock(),
             0 if is_still else self._frame,
             not is_still,
             len(str(self.ledger.total)),
             self.ledger.find,
         )
-        if row == self._cursor:
-            base += self._style("cursor")
-        runs = self._rows.runs(row, context)
-        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
-        return Strip(segments).adjust_cell_length(width, base)
+        return self.strip_of(self._rows.runs(row, context), self.style_of("cursor") if row == self._cursor else None)
 
     def _lay_out(self) -> None:
         follows, size = self._follows, self.size
@@ -217,12 +206,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         left = max(0, size.width - STATE_ROOM)
         for row in self._rows.moving(top, top + size.height - 1):
             self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, STATE_ROOM, 1))
-
-    def _style(self, name: str) -> Style:
-        found = self._styles.get(name)
-        if found is None:
-            found = self._styles[name] = self.get_component_rich_style(f"call--{name}", partial=True)
-        return found
 
 
 CONFIRM_SECONDS = 3.0

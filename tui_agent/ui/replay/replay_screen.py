@@ -130,13 +130,9 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self._playing = not self._playing
         self._show_position()
 
-    def action_back(self) -> None:
-        """Seek a little back."""
-        self.seek(self._at - JUMP)
-
-    def action_forward(self) -> None:
-        """Seek a little forward."""
-        self.seek(self._at + JUMP)
+    def action_jump(self, by: int) -> None:
+        """Seek a little back or forward."""
+        self.seek(self._at + by * JUMP)
 
     def action_step_back(self) -> None:
         """Pause at the previous event."""
@@ -148,25 +144,17 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         place = bisect_right(self.timeline.moments, self._at)
         self._step_to(self.timeline.moments[place] if place < len(self.timeline) else self.timeline.length)
 
-    def action_slower(self) -> None:
-        """Halve the speed."""
-        self._change_speed(-1)
-
-    def action_faster(self) -> None:
-        """Double the speed."""
-        self._change_speed(+1)
+    def action_speed(self, by: int) -> None:
+        """Double the speed, or halve it."""
+        place = SPEEDS.index(self._speed) + by
+        self._speed = SPEEDS[min(max(0, place), len(SPEEDS) - 1)]
+        self._show_position()
 
     def action_first(self) -> None:
         self.seek(0.0)
 
     def action_last(self) -> None:
         self.seek(self.timeline.length)
-
-    def action_page_up(self) -> None:
-        self.body.scroll_conversation("page_up")
-
-    def action_page_down(self) -> None:
-        self.body.scroll_conversation("page_down")
 
     def action_hide(self) -> None:
         """Hide or show the row."""
@@ -194,11 +182,6 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
     def _step_to(self, at: float) -> None:
         self._playing = False
         self.seek(at)
-
-    def _change_speed(self, by: int) -> None:
-        place = SPEEDS.index(self._speed) + by
-        self._speed = SPEEDS[min(max(0, place), len(SPEEDS) - 1)]
-        self._show_position()
 
     # --- playing ------------------------------------------------------------------------------------------------------
 

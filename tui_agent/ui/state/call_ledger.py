@@ -22,6 +22,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
 )
 from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 
 from .call_records import END_KINDS, CallKind
@@ -144,6 +145,12 @@ class CallLedger:
             return ""
         asking = self.calls[call.parent]
         return f"#{asking.number} {asking.view.summary}".strip()
+
+    def named(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return a request to show: with the task of the sub-agent that asks, and paths relative to the workspace."""
+        agent = self.asker(request.call_id) or request.agent
+        summary = shown_summary(request.summary, request.args, self.root)
+        return request.model_copy(update={"agent": agent, "summary": summary})
 
     def shown(self, chosen: CallFilter) -> list[int]:
         """Return the indexes of the calls that pass the filter, in order."""

@@ -1,4 +1,4 @@
-"""Actions on what runs beside the conversation: calls, background commands, tool servers."""
+"""Actions on calls, background commands and tool servers, and pages of what the session can use."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from tui_agent.protocol.amounts import seconds_text
+from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.panel.call_list import CallList
@@ -42,6 +42,8 @@ class JobActions(ActionGroup):
         self.handlers: Handlers = {
             "chat.jobs": self._jobs,
             "chat.background": lambda _: self._send(),
+            "chat.open_newest": self._open_newest,
+            "chat.timeline": self._show_timeline,
         }
 
     def cancel_call(self, call_id: str) -> None:
@@ -64,6 +66,28 @@ class JobActions(ActionGroup):
             self._say(f"{name} has no time limit.")
         else:
             self._say(f"{name} is not running; its time limit counts from its start.", wrong=True)
+
+    def _open_newest(self, _: str) -> None:
+        """Open the page of the newest call of the conversation, of those that wait only if no other is there."""
+        calls = [call for call in reversed(self._state().ledger.calls) if call.parent is None]
+        ran = (call for call in calls if call.view.timing.started_at is not None)
+        if (newest := next(ran, calls[0] if calls else None)) is None:
+            self._say("There is no call yet.")
+            return
+        self._open_call(newest.view)
+
+    def _show_timeline(self, _: str) -> None:
+        from tui_agent.ui.dialogs.timeline_page import TimelineScreen
+
+        if self._state().times.started is None:
+            self._say("No run has started yet.")
+        else:
+            self._push(
+                TimelineScreen(lambda: self._state().times, lambda: self._state().ledger, self._clock, self._open_call)
+            )
+
+    def _open_call(self, view: CallViewState) -> None:
+        self._screen.query_one(CallList).post_message(CallList.Opened(view))
 
     def _send(self) -> None:
         """Send the newest running command to the background; in the panel, that of the selected row."""
@@ -111,12 +135,45 @@ class JobActions(ActionGroup):
         self._push(JobsScreen(jobs, self._clock))
 
 
-class ServerActions(ActionGroup):
-    """Show and restart servers."""
+class FactActions(ActionGroup):
+    """Show tools, skills and hooks; show and restart servers."""
 
     def __init__(self, context: ActionContext) -> None:
         super().__init__(context)
-        self.handlers: Handlers = {"chat.mcp": self._servers}
+        self.handlers: Handlers = {
+            "chat.tools": self._show_tools,
+            "chat.skills": self._show_skills,
+            "chat.hooks": self._show_hooks,
+            "chat.mcp": self._servers,
+        }
+
+    def _show_tools(self, _: str) -> None:
+        from tui_agent.ui.dialogs.fact_items import tool_items
+
+        tools = self._bench.rules.tools()
+        state = f"The model can call {count_text(len(tools), 'tool')}."
+        self._list_facts("Tools", lambda: tool_items(tools), state)
+
+    def _show_skills(self, _: str) -> None:
+        from tui_agent.ui.dialogs.fact_items import definition_items
+
+        facts = self._bench.definitions.facts()
+        if not facts:
+            where = "skills/, commands/ and agents/ of .tui-agent/ or .claude/, here or in your home directory"
+            self._say(f"No file defines any. They are Markdown files in {where}.")
+            return
+        state = f"{count_text(sum(not fact.problem for fact in facts), 'definition')} in use"
+        self._list_facts("Skills, commands, sub-agents", lambda: definition_items(facts), state)
+
+    def _show_hooks(self, _: str) -> None:
+        from tui_agent.ui.dialogs.fact_items import hook_items
+
+        hooks = self._bench.hooks
+        if not hooks.list():
+            self._say("No hook is defined: neither [[hooks]] in your settings nor hooks in .claude/settings.json.")
+            return
+        state = f"{count_text(sum(bool(fact.event) for fact in hooks.list()), 'hook')}"
+        self._list_facts("Hooks", lambda: hook_items(hooks.list()), state, follows=True)
 
     def _servers(self, argument: str) -> None:
         servers = self._bench.servers
@@ -133,7 +190,7 @@ class ServerActions(ActionGroup):
                 else "No tool server is configured. In a shell: tui-agent mcp add NAME -- COMMAND"
             )
         elif not action:
-            from tui_agent.ui.dialogs.servers_page import ServersPage
+            from tui_agent.ui.dialogs.chooser_page import ServersPage
 
             self._push(ServersPage(servers))
         elif action == "restart":

@@ -20,7 +20,7 @@ from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.text.sanitiser import clip
 
 from .action_context import ActionContext, Handlers
-from .background_actions import JobActions, ServerActions
+from .background_actions import FactActions, JobActions
 from .page_actions import PageActions
 from .session_actions import SessionActions
 from .setting_actions import SettingActions
@@ -46,7 +46,7 @@ class CommandActions:
             **self.session.handlers,
             **self.pages.handlers,
             **self.jobs.handlers,
-            **ServerActions(context).handlers,
+            **FactActions(context).handlers,
         }
 
     def run(self, typed: SlashCall | UnknownSlash) -> bool:

@@ -11,7 +11,6 @@ from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
-from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, ActionGroup, Handlers
@@ -34,15 +33,10 @@ class PageActions(ActionGroup):
             "chat.files": self._show_files,
             "chat.diff": self._show_diff,
             "chat.findings": lambda _: self.show_findings(),
-            "chat.tools": self._show_tools,
-            "chat.skills": self._show_skills,
-            "chat.open_newest": self._open_newest,
-            "chat.timeline": self._show_timeline,
             "chat.btw": self._ask_aside,
             "chat.cost": lambda _: self._say(self._cost()),
             "chat.stats": lambda _: self._start("stats", self._show_statistics()),
             "chat.doctor": lambda _: self._start("doctor", self._examine()),
-            "chat.hooks": self._show_hooks,
         }
 
     def _show_help(self, _: str) -> None:
@@ -107,30 +101,6 @@ class PageActions(ActionGroup):
             )
         )
 
-    def _open_newest(self, _: str) -> None:
-        """Open the page of the newest call of the conversation, of those that wait only if no other is there."""
-        calls = [call for call in reversed(self._state().ledger.calls) if call.parent is None]
-        ran = (call for call in calls if call.view.timing.started_at is not None)
-        if (newest := next(ran, calls[0] if calls else None)) is None:
-            self._say("There is no call yet.")
-            return
-        self._open_call(newest.view)
-
-    def _show_timeline(self, _: str) -> None:
-        from tui_agent.ui.dialogs.timeline_page import TimelineScreen
-
-        if self._state().times.started is None:
-            self._say("No run has started yet.")
-        else:
-            self._push(
-                TimelineScreen(lambda: self._state().times, lambda: self._state().ledger, self._clock, self._open_call)
-            )
-
-    def _open_call(self, view: CallViewState) -> None:
-        from tui_agent.ui.panel.call_list import CallList
-
-        self._screen.query_one(CallList).post_message(CallList.Opened(view))
-
     def _show_files(self, _: str) -> None:
         from tui_agent.ui.dialogs.fact_items import file_items
 
@@ -172,34 +142,6 @@ class PageActions(ActionGroup):
             self.show_findings()
         else:
             self._say(f"{count_text(len(self._state().findings.items or ()), 'finding')}. /findings shows them.")
-
-    def _show_tools(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import tool_items
-
-        tools = self._bench.rules.tools()
-        state = f"The model can call {count_text(len(tools), 'tool')}."
-        self._list_facts("Tools", lambda: tool_items(tools), state)
-
-    def _show_skills(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import definition_items
-
-        facts = self._bench.definitions.facts()
-        if not facts:
-            where = "skills/, commands/ and agents/ of .tui-agent/ or .claude/, here or in your home directory"
-            self._say(f"No file defines any. They are Markdown files in {where}.")
-            return
-        state = f"{count_text(sum(not fact.problem for fact in facts), 'definition')} in use"
-        self._list_facts("Skills, commands, sub-agents", lambda: definition_items(facts), state)
-
-    def _show_hooks(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import hook_items
-
-        hooks = self._bench.hooks
-        if not hooks.list():
-            self._say("No hook is defined: neither [[hooks]] in your settings nor hooks in .claude/settings.json.")
-            return
-        state = f"{count_text(sum(bool(fact.event) for fact in hooks.list()), 'hook')}"
-        self._list_facts("Hooks", lambda: hook_items(hooks.list()), state, follows=True)
 
     def _cost(self) -> str:
         status = self._state().status
