@@ -108,7 +108,6 @@ def _columns(width: int, *, folders: bool) -> list[_Column]:
 
 
 def _cell(column: _Column, text: str) -> str:
-    """Return a text as wide as its column."""
     padding = " " * max(0, column.width - 2 - cell_len(text))
     return f"  {padding}{text}" if column.is_number else f"  {text}{padding}"
 

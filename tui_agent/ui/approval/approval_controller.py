@@ -38,7 +38,6 @@ _INTERRUPTS = "ctrl+c"
 _ROUNDING = 1e-6
 """Tolerance for differences between times."""
 _WORDS = {"approve": "✔ yes", "deny": "⊘ no", "skip": "⤼ skip"}
-"""Answers in words."""
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
 
@@ -198,7 +197,6 @@ class ApprovalController(TypedKeys):
         self._forget_dialog()
 
     def _forget_dialog(self) -> ApprovalScreen | ServerQuestionScreen | None:
-        """Let no dialog be open, and return it."""
         dialog = self._dialog
         if dialog is not None and self._drawn is not None and dialog.guard.armed:
             self._seen.add(self._drawn.request_id)
@@ -360,7 +358,6 @@ class ApprovalController(TypedKeys):
         self.look(follows=answer is not None, returns=returns)
 
     def _count(self) -> None:
-        """Update which of how many requests is on the screen."""
         if self._dialog is not None and self._drawn is not None:
             self._count_alike(self._dialog)
             shown = self._dialog.dialog if isinstance(self._dialog, ApprovalScreen) else self._dialog

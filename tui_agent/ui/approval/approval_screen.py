@@ -50,9 +50,7 @@ _STEP_KEYS = {
 }
 _CURSOR = ("next_answer", "previous_answer", "choose_answer", "narrower", "wider")
 _ENDS = ("approve_once", "deny", "skip")
-"""Answers to the question itself."""
 _STORES = ("approve_session", "approve_always", "for_user")
-"""Answers while a rule is shown."""
 _MISSING = {
     "choose_parts": "This change has one part: y or n answers it whole.",
     "list_all": "No other question waits.",
@@ -364,7 +362,6 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         self.dialog.toggle_answers()
 
     def _confirm(self, *, lasting: bool) -> None:
-        """Show the rule."""
         self._offer.lasting = lasting
         self.dialog.go_to("confirming")
 

@@ -135,7 +135,6 @@ class ReportPage(TextPage):
         self.query_one(PageBody).refresh(layout=True)
 
     def _allowed(self) -> set[str]:
-        """Return the allow rules in force."""
         rules = self._rules.in_force().rules if self._rules is not None else ()
         return {rule.text for rule in rules if rule.verdict == "allow"}
 

@@ -111,7 +111,6 @@ class JobsScreen(ListPage[JobFact, None]):
 
 
 def _short(state: str) -> tuple[str, str]:
-    """Return how a command ended in one or two words, and their style."""
     code = state.removeprefix("ended with exit code ")
     if code != state:
         return ("✔ done", "success") if code == "0" else (f"✖ exit {code}", "error")

@@ -242,7 +242,6 @@ def call_rows(entry: Entry, calls: Sequence[LedgerCall | None], width: int) -> l
 
 
 def _why_it_stays(entry: Entry) -> str:
-    """Return why an entry cannot be removed here."""
     if entry.rule is None:
         return "This is built in. /mode changes the mode." if entry.key == "mode" else "This is built in and stays."
     origin = sanitise(entry.origin)

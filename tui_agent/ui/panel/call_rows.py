@@ -33,7 +33,6 @@ _ENDINGS: dict[CallKind, tuple[str, str]] = {
     "cancelled": ("■", "stopped"),
     "unknown": ("?", "stopped"),
 }
-"""Sign and style of each kind of end."""
 
 _WAITS: dict[BlockedOn, str] = {
     "permission": "is judged",

@@ -116,7 +116,6 @@ _BARS: dict[SpanKind, tuple[str, str]] = {
     "failed": ("▚", "failed"),
     "stopped": ("▒", "stopped"),
 }
-"""Character and style of each kind of span."""
 
 
 def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float, columns: int) -> list[Run]:

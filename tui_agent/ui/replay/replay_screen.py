@@ -235,7 +235,6 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
 
     @staticmethod
     def _places(start: int, end: int, deadline: float) -> Iterator[int]:
-        """Yield places until the deadline."""
         for place in range(start, end):
             yield place
             if time.perf_counter() >= deadline:

@@ -218,7 +218,6 @@ class CallLedger:
             self._jobs[task_id], self.calls[place].view.outcome.job = place, task_id
 
     def _end_job(self, task_id: str, event: BackgroundEnded) -> tuple[int, ...]:
-        """End the background command that a call became."""
         place = self._jobs.pop(task_id, -1)
         if place < 0:
             return ()
@@ -256,7 +255,6 @@ class CallLedger:
             call.view.subagent = replace(agent, asks=max(0, agent.asks + change))
 
     def _waiting_for(self, call_id: str | None) -> list[int]:
-        """Return the indexes of the calls that wait for a call, whose rows name it and its state."""
         return sorted(place for place in self.places["waiting"] if call_id in self.calls[place].view.waits_on)
 
     def _evict_old_results(self, place: int) -> None:

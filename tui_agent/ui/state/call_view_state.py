@@ -357,7 +357,6 @@ class CallViewState:
             self.phase, self.waits_for = "asking", "approval"
 
     def _hook_answered(self, run: HookRun) -> None:
-        """Replace the hook's question by its answer."""
         hooks = self.approval.hooks
         for place, asked in enumerate(hooks):
             if asked.action == "asked" and (asked.event, asked.name) == (run.event, run.name):
