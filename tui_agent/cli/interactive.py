@@ -167,8 +167,7 @@ def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     if offer is None:
         return True
     # Imported here because most starts do not ask this question.
-    from tui_agent.ui.app.question_app import TrustQuestion
-    from tui_agent.ui.dialogs.trust_screen import TrustPrompt
+    from tui_agent.ui.app.question_app import TrustPrompt, TrustQuestion
 
     prompt = TrustPrompt(str(offer.folder), offer.sections, offer.powers)
     answer = run_dialog(TrustQuestion(prompt, theme=theme))
