@@ -415,6 +415,11 @@ class Locations:
         """Directory of the user's themes."""
         return self.config_dir / "themes"
 
+    @property
+    def own_directories(self) -> tuple[Path, ...]:
+        """All of these directories, links resolved."""
+        return tuple(Path(os.path.realpath(path)) for path in (self.config_dir, self.state_dir))
+
     @classmethod
     def of_user(cls, environment: Mapping[str, str] = os.environ) -> "Locations":
         """Return the locations of the current user. `TUI_AGENT_HOME` puts them all into one directory."""

@@ -23,7 +23,6 @@ from tui_agent.protocol.installation import install_command
 from tui_agent.settings import Locations, load_settings
 from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
 from tui_agent.walls.wall_options import writable_options
-from tui_agent.workbench.built_in_tools import own_directories
 
 if TYPE_CHECKING:
     from tui_agent.fleet.dask_worker import WorkerPlace
@@ -133,7 +132,7 @@ def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
     settings = load_settings(locations).settings
     confine = partial(
         _confined,
-        hidden=own_directories(locations),
+        hidden=locations.own_directories,
         shown=(Path(os.path.realpath(mirrors)),),
         network=settings.sandbox_network,
     )
