@@ -125,10 +125,8 @@ class EditorBench:
 
     async def add_servers(self, servers: Mapping[str, ToolServer]) -> Sequence[str]:
         """Start tool servers of the editor until the session closes; return messages about those that are not used."""
-        # Imported here: it loads the SDK of tool servers.
-        from tui_agent.workbench.added_servers import add_servers
-
-        return await add_servers(self.bench, servers, self._tasks, self.over)
+        bench = self.bench
+        return await bench.servers.add(servers, bench.agent, bench.policy, self._tasks, self.over)
 
     @property
     def commands(self) -> Sequence[PromptCommand]:

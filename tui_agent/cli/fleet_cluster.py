@@ -79,7 +79,6 @@ def cluster_backend(choice: ClusterChoice, scratch: Path) -> Backend:
     """Return the backend of a cluster.
 
     Args:
-        choice: the cluster.
         scratch: private directory for the files of a cluster that is started; made and removed.
 
     Raises:

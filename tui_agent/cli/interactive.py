@@ -314,7 +314,7 @@ async def _serve_engines(
 def _load_engine(settings: Settings) -> "type[Workbench]":
     """Import the engine, which the first screen does not need, and begin to import the model's SDK. Blocks."""
     with IMPORTING:
-        from tui_agent.workbench.early_sdk import load_sdk_of
+        from tui_agent.workbench.build_provider import load_sdk_of
         from tui_agent.workbench.workbench import Workbench
 
     # While the engine opens its session. `AgentBridge.warm_up` waits for it, and reports an error.

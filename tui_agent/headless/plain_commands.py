@@ -94,10 +94,6 @@ class PlainCommands:
         say: Callable[..., object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        Args:
-            reporter: knows the open questions.
-        """
         self._commands = [command.usage for command in bench.definitions.commands]
         self._bench = bench
         self._agent = bench.agent

@@ -123,7 +123,6 @@ class JournalWriter:
             bus: the bus of the session; its origin has the session's id.
             path: the journal; created if it is missing.
             expected_size: bytes of the journal that were loaded; None for a new one.
-            disk: file operations.
         """
         self.path = path
         self.error: str | None = None

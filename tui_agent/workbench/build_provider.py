@@ -2,18 +2,18 @@
 
 import asyncio
 import os
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.engine_imports import IMPORTING
-from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.anthropic_provider import KeySource
+from tui_agent.providers.anthropic_provider import KeySource, load_sdk
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .command_output import run_line
@@ -169,3 +169,17 @@ def _no_key(why: str) -> ProviderError:
     summary = f"`key_command` of the settings gave no key: {why}"
     text = f"{summary}. The conversation is kept; correct the command, then try again."
     return ProviderError(text, kind="unavailable", summary=summary)
+
+
+def load_sdk_of(settings: Settings) -> None:
+    """Import the SDK of the model that the settings name. Blocks; the first request reports what is missing."""
+    try:
+        with IMPORTING:
+            target = target_of(settings, os.environ)
+    except ConfigurationError:
+        return
+    if target is None or target.endpoint.kind != "openai":
+        load_sdk()
+        return
+    with suppress(ImportError):
+        import tui_agent.providers.kinds.openai_sdk  # noqa: F401  # pyright: ignore[reportUnusedImport]

@@ -47,7 +47,6 @@ def built_in_tools(
     """Return the built-in tools for a workspace.
 
     Args:
-        root: the workspace.
         spool_dir: directory for long output; None: one in the system's temporary directory, created on demand.
         trials: makes the layers in which shell commands run first; None: they run outside.
         contents: stores the content of files before a change; None: it is not stored.

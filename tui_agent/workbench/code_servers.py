@@ -55,7 +55,6 @@ class CodeServers:
     def __init__(self, servers: LanguageServers, contents: ContentStore | None) -> None:
         """
         Args:
-            servers: the servers.
             contents: contents of files before their changes; without them every problem counts as new.
         """
         self.look_up = servers.look_up

@@ -62,8 +62,6 @@ class LiveSession:
         """
         Args:
             journal: the journal, beside which the file is.
-            session_id: the session.
-            folder: its working directory.
             bus: has the starts and ends of its runs.
         """
         self._file = journal.with_suffix(LIVE_SUFFIX)

@@ -171,8 +171,6 @@ def decision_of(question: Question, said: JsonObject, tokens: Tokens, label: str
     """Return the decision of an answer.
 
     Args:
-        question: the question.
-        said: the fields of the answer.
         tokens: has the token that it must repeat.
         label: who answers, as in `Tokens.new`.
 
@@ -203,9 +201,6 @@ def question_of(request: ApprovalRequest, session: str, folder: Path, *, answers
     """Return a question without credentials.
 
     Args:
-        request: the question in this session.
-        session: id of the session.
-        folder: its working directory.
         answers: False if no answer counts.
     """
     hidden = [value for name, value in os.environ.items() if value and is_secret_variable(name, value)]

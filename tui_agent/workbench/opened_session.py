@@ -3,10 +3,11 @@
 import asyncio
 import importlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
@@ -25,13 +26,15 @@ from tui_agent.protocol.visible_text import escaped
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME, SessionStore
-from tui_agent.settings import Locations
+from tui_agent.settings import LoadedSettings, Locations
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.trial.trials import Trials
 
 from .configuration.launch_options import LaunchOptions
+from .configuration.project_trust import FolderTrust, folder_trust, without_files
 from .launch import Launch
+from .plugins.plugin_loader import plugin_news
 from .sessions.recordings import record_journal
 from .sessions.resume import find_session_to_resume
 
@@ -207,3 +210,40 @@ def _restored(policy: PermissionPolicy, rules: list[tuple[str, str]]) -> list[st
             continue  # A call under such a grant needs the user's approval again.
         restored.append(rule)
     return restored
+
+
+ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
+"""Returns warnings about settings of the screen that cannot be applied. Blocks."""
+
+SAFE_START = (
+    "Safe start: settings, hooks, tool servers, skills, commands, sub-agents, instructions and plugins are not used, "
+    "neither yours nor those of this folder. Rules that deny or ask still count."
+)
+
+
+async def publish_notices(
+    launch: Launch,
+    session: OpenedSession,
+    screen_problems: ScreenProblems | None,
+) -> FolderTrust:
+    """Publish what this start leaves out, and what is new; return which files of the folder apply."""
+    options, loaded, plugins, publish = launch.options, launch.loaded, launch.plugins, session.bus.publish
+    model = launch.provider.model
+    if loaded.settings.budget.cost_usd is not None and model.output_price is None:
+        text = f"The price of {model.name} is unknown, so the cost limit has no effect."
+        publish(Warned(code="left_out", text=text))
+    if session.stored.resumed and not options.keep_session:
+        publish(Noticed(code="not_kept", text="This session will not be saved from here on."))
+    if options.notice:
+        publish(Warned(code="open_elsewhere", text=options.notice))
+    folder = await asyncio.to_thread(folder_trust, options.cwd, launch.locations, given=options.trust)
+    wrong = () if screen_problems is None else await asyncio.to_thread(screen_problems, options, loaded)
+    if options.extras.is_safe:
+        folder = without_files(folder)
+        publish(Noticed(code="safe_start", text=SAFE_START))
+    left_out = (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *wrong, *plugins.problems)
+    for text in left_out:
+        publish(Warned(code="left_out", text=text))
+    if news := await asyncio.to_thread(plugin_news, plugins.plugins, launch.locations):
+        publish(Noticed(code="plugins_changed", text=news))
+    return folder

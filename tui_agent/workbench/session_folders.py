@@ -28,8 +28,6 @@ class SessionFolders:
         """
         Args:
             loop: the agent, whose model gets a notice.
-            policy: the policy of the session.
-            file: the user's settings.
         """
         self._loop = loop
         self._policy = policy

@@ -42,7 +42,6 @@ class SessionPrompts:
         """Run an input to its end, with the files that it names; None if a command of a command file was cancelled.
 
         Args:
-            text: the input.
             typed: True if the user typed it: a mention in other text must not send what the agent may not read.
 
         Raises:
@@ -83,10 +82,6 @@ class SessionCommands:
     ) -> None:
         """
         Args:
-            loop: the agent.
-            policy: the policy of the session.
-            root: the workspace.
-            sessions: directory of the sessions.
             save: returns once every event so far is saved; None: the session is not saved.
             status_command: the user's command for the status line; empty: none.
         """

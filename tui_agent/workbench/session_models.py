@@ -69,8 +69,6 @@ class SessionModels:
     ) -> None:
         """
         Args:
-            loop: the agent.
-            settings: those of the start.
             make_provider: returns the provider for other settings; raises ConfigurationError if no key is set.
             demo: True for the offline model, which is the only one.
         """

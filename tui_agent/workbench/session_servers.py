@@ -3,18 +3,24 @@
 import asyncio
 import re
 import shlex
+import sys
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
+from tui_agent.agent.loop_config import UpdateTools
+from tui_agent.execution import ToolRegistry
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.settings import Locations
 
 from .configuration.project_trust import SERVERS_FILE, FolderTrust
 from .launch import Launch
@@ -50,9 +56,53 @@ class SessionServers:
         """The servers that run, by name."""
         return ChainMap(*(dict(pool.tasks) for pool in self._pools))
 
-    def join(self, pool: "ServerPool") -> None:
-        """Add servers that a front end has started."""
-        self._pools.append(pool)
+    async def add(
+        self,
+        servers: Mapping[str, ToolServer],
+        loop: AgentLoop,
+        policy: PermissionPolicy,
+        tasks: asyncio.TaskGroup,
+        over: asyncio.Event,
+    ) -> Sequence[str]:
+        """Start servers of an editor in a task, until an event, and return messages about those that are not used."""
+        from tui_agent.mcp.server_config import key_variable
+        from tui_agent.mcp.server_pool import ConfiguredServer
+
+        notes: list[str] = []
+        used: list[ConfiguredServer] = []
+        for name, server in servers.items():
+            if name in self.tasks:
+                notes.append(f"The editor's tool server {name} is not used, because you have one of this name.")
+            elif (variable := key_variable(server)) is not None:
+                notes.append(f"The editor's tool server {name} is not used: no such server gets {variable}.")
+            else:
+                used.append(ConfiguredServer(name, server, "the editor"))
+        if used:
+            started = asyncio.Event()
+            tasks.create_task(self._keep(tuple(used), loop, policy, started, over))
+            await started.wait()
+        return notes
+
+    async def _keep(
+        self,
+        servers: "tuple[ConfiguredServer, ...]",
+        loop: AgentLoop,
+        policy: PermissionPolicy,
+        started: asyncio.Event,
+        over: asyncio.Event,
+    ) -> None:
+        """Run servers until an event, and let the agent use their tools."""
+        from .tool_servers import open_servers, server_parts
+
+        parts = server_parts(policy.workspace, loop.bus, Locations.of_user())
+        # Their schemas are never loaded on demand: only one list of servers can be.
+        async with open_servers(servers, parts, policy, lambda: sys.maxsize) as pool:
+            if pool is not None:
+                before = loop.config.update_tools
+                loop.config.update_tools = pool.update if before is None else partial(_update_both, before, pool.update)
+                self._pools.append(pool)
+            started.set()
+            await over.wait()
 
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
@@ -139,6 +189,11 @@ async def open_configured_servers(
     pool = await stack.enter_async_context(opened)
     loop.config.update_tools = None if pool is None else pool.update
     return pool
+
+
+async def _update_both(first: UpdateTools, second: UpdateTools, tools: ToolRegistry) -> None:
+    await first(tools)
+    await second(tools)
 
 
 async def _prompt(task: "ServerTask", name: str, rest: str) -> str:

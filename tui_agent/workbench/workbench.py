@@ -21,7 +21,7 @@ from .launch import Launch
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .live_session import open_gate
 from .live_settings import LiveSettings, UseOnScreen
-from .opened_session import OpenedSession
+from .opened_session import OpenedSession, ScreenProblems, publish_notices
 from .review_command import find_definitions, open_definitions
 from .session_diff import SessionDiff
 from .session_folders import SessionFolders
@@ -36,7 +36,6 @@ from .session_trials import SessionTrials, open_code_servers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
 from .sessions.side_requests import SideRequests
-from .start_notices import ScreenProblems, publish_notices
 from .task_list import TaskList
 from .workspace_completion import WorkspaceFiles, WorkspaceSymbols
 
@@ -71,7 +70,6 @@ class Workbench:
         Hooks of the session's start wait for `hooks.begin`, so that the front end receives their events.
 
         Args:
-            options: which session, and how.
             watched: True if a user can answer approval requests, also those that waited when the session ended.
             screen_problems, use_on_screen: check and apply the settings of the screen; None without one.
             examine: returns the checks of the installation for a folder; None: the front end has none.

@@ -252,8 +252,6 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     """Return the trusted part of a folder. Blocks.
 
     Args:
-        folder: the working directory.
-        locations: the user's directories.
         given: True if the user trusts the folder for this run (`--trust`).
     """
     contents = read_contents(folder, locations)
@@ -318,8 +316,6 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
     """Return the current trust in the settings of a folder; None if there is none. Blocks.
 
     Args:
-        folder: the project.
-        locations: the user's directories.
         given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules.
     """
     stored = TrustStore(locations).trust_in(folder)

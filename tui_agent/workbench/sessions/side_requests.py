@@ -112,7 +112,6 @@ class SideRequests:
         The conversation never learns of it: the model gets its transcript as text. Only tokens and cost are counted.
 
         Args:
-            question: the question.
             take: receives the pieces of the answer as they arrive.
 
         Raises:
