@@ -105,12 +105,7 @@ async def _run(unit_id: str, link: DriverLink, place: "WorkerPlace") -> None:
 
 @cache
 def _host_at(name: str, directory: Path) -> UnitHost:
-    """Return what the worker offers its units. Blocks.
-
-    Raises:
-        UnitFailureError: another user owns the directory of the mirrors.
-        ConfigurationError: the user's settings have mistakes.
-    """
+    """Return what the worker offers its units. Blocks."""
     mirrors = directory.parent / MIRRORS
     mirrors.mkdir(mode=0o700, exist_ok=True)
     found = mirrors.lstat()

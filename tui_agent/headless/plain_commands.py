@@ -51,11 +51,7 @@ _NUMBERED_ANSWERS = re.compile(r"\d\s*=\s*\S")
 
 
 def _form_values(question: ServerQuestion, text: str) -> JsonObject:
-    """Return the values of a typed form.
-
-    Raises:
-        ValueError: a value is missing or wrong, or no field has this name.
-    """
+    """Return the values of a typed form."""
     fields = {field.name: field for field in question.fields}
     values: JsonObject = {}
     for part in filter(None, map(str.strip, text.split(";"))):

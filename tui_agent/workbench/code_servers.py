@@ -146,12 +146,7 @@ def _decoded(state: FileState, contents: ContentStore) -> str | None:
 
 
 def _launched(server: LanguageServer, directory: Path, root: Path, trials: Trials) -> LaunchedProgram:
-    """Prepare the start of a server: behind the walls of commands that only read, where walls work. Blocks.
-
-    Raises:
-        ConfigurationError: the program or the directory is missing, or may not run without walls.
-        ToolError: the walls could not be built.
-    """
+    """Prepare the start of a server: behind the walls of commands that only read, where walls work. Blocks."""
     facts = trials.facts
     if facts.place == "nowhere":
         raise ConfigurationError(f'sandbox = "required" is set and no trial works here: {facts.problem}')

@@ -252,11 +252,7 @@ def _masked(value: object, hidden: list[str]) -> object:
 
 
 def _values(request: ApprovalRequest, given: object) -> JsonObject:
-    """Return the values for a form.
-
-    Raises:
-        NotifyError: it is not a form, or they do not fit it.
-    """
+    """Return the values for a form."""
     if request.question is None:
         raise NotifyError("its answer does not count: 'input' is only for forms")
     try:
@@ -274,11 +270,7 @@ def _answer_in(text: str) -> JsonObject | None:
 
 
 async def _post(notifier: NotifySettings, url: str, content: bytes, headers: dict[str, str]) -> str:
-    """Return the beginning of what a server answers; it may take its time.
-
-    Raises:
-        NotifyError: it cannot be reached, or refuses the question.
-    """
+    """Return the beginning of what a server answers; it may take its time."""
     import httpx2
 
     from tui_agent.providers.connection import network_for

@@ -162,13 +162,7 @@ def load_session(options: LaunchOptions, locations: Locations, *, save: bool) ->
 
 
 async def _open_journal(session: StoredSession, stack: AsyncExitStack) -> tuple[EventBus, JournalWriter | None]:
-    """Return the session's bus, and the writer of its journal; None for a session that is not saved.
-
-    Raises:
-        SessionOpenError: another program has the session open.
-        SessionWriteError: the journal cannot be written.
-        SessionError: it changed since it was read.
-    """
+    """Return the session's bus, and the writer of its journal; None for a session that is not saved."""
     bus = EventBus(session.origin(), first_seq=session.next_seq)
     if session.path is None:
         return bus, None

@@ -81,11 +81,7 @@ class SessionFolders:
 
 
 def _store(file: Path, folder: Path) -> None:
-    """Add a folder to the user's settings. Blocks.
-
-    Raises:
-        ConfigurationError: the file cannot be read or written; nothing was changed.
-    """
+    """Add a folder to the user's settings. Blocks."""
     try:
         seen = read_user_file(file)
         section: object = parse_toml(seen).get("permissions", {})

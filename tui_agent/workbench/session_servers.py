@@ -205,11 +205,7 @@ async def _prompt(task: "ServerTask", name: str, rest: str) -> str:
 
 
 def _arguments(prompt: "OfferedPrompt", rest: str, typed: str) -> dict[str, str]:
-    """Return the arguments of a prompt: `name=value`, or values in the order of the prompt's arguments.
-
-    Raises:
-        ToolError: a required argument is missing, or there are too many.
-    """
+    """Return the arguments of a prompt: `name=value`, or values in the order of the prompt's arguments."""
     names = [name for name, _, _ in prompt.arguments]
     if len(names) == 1:
         # The only argument needs no quotes.

@@ -529,11 +529,7 @@ def _difference(name: str, before: str | None, after: str | None) -> Iterator[st
 
 
 def _content_of(path: Path, folder: Path) -> bytes | None:
-    """Return the content of a file of the folder; None if it is missing or links out of the repository.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return the content of a file of the folder; None if it is missing or links out of the repository."""
     if path.name == SERVERS_FILE.name and path.is_dir():
         return None
     try:

@@ -140,11 +140,7 @@ class PromptFiles:
         return PromptAttachment(block, "clipboard", found.size or f"{len(found.content):,} bytes")
 
     async def _media(self, place: Path, shown: str) -> PromptAttachment:
-        """Return an image or a PDF.
-
-        Raises:
-            ToolError: it is neither, or cannot be sent.
-        """
+        """Return an image or a PDF."""
         async with open_file(place, shown, place=ResolvedPath(place)) as (file, status):
             start = await file.read(SAMPLE_SIZE)
             media_type = media_type_of(start)
@@ -155,11 +151,7 @@ class PromptFiles:
         return PromptAttachment(block, place.name, found.size or f"{len(found.content):,} bytes")
 
     async def _lines(self, place: Path, shown: str, name: str, first: int, last: int) -> DocumentBlock:
-        """Return lines of a text file with their numbers.
-
-        Raises:
-            ToolError: it does not have these lines, or is not text.
-        """
+        """Return lines of a text file with their numbers."""
         if first < 1 or last < first:
             raise ToolError(f"{shown}: lines {first} to {last} are not a range; lines count from 1.")
         async with open_file(place, shown, place=ResolvedPath(place)) as (file, status):
@@ -175,11 +167,7 @@ class PromptFiles:
         return DocumentBlock(media_type="text/plain", data=text, name=name)
 
     async def _listing(self, place: Path, name: str) -> DocumentBlock:
-        """Return the names of the files below a directory, without those that `.gitignore` or a rule excludes.
-
-        Raises:
-            ToolError: it cannot be listed.
-        """
+        """Return the names of the files below a directory, without those that `.gitignore` or a rule excludes."""
         try:
             found = await list_files(
                 ResolvedPath(place), self._workspace.root, find_ripgrep(self._workspace.root), CancellationToken()
@@ -262,12 +250,7 @@ async def clipboard_image(workspace: Path) -> bytes:
 
 
 async def _output_of(command: tuple[str, ...]) -> bytes:
-    """Return what a program prints; empty if it fails or prints too much.
-
-    Raises:
-        OSError: it cannot be started.
-        TimeoutError: it does not answer.
-    """
+    """Return what a program prints; empty if it fails or prints too much."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,

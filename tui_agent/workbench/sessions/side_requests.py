@@ -201,11 +201,7 @@ class SideRequests:
         searches: int = 0,
         take: Callable[[StreamEvent], object] = lambda _: None,
     ) -> SideAnswer:
-        """Send one request and return its answer; its tokens count for the agent, also if it fails.
-
-        Raises:
-            ToolError: the model failed.
-        """
+        """Send one request and return its answer; its tokens count for the agent, also if it fails."""
         request = ModelRequest(
             messages=(user_message(text),),
             system=(SystemPart(system),),
