@@ -42,7 +42,6 @@ class RuleSet:
         self._roots = roots
         self._layers = tuple(tuple(layer) for layer in layers)
         self.grants: list[Rule] = []
-        """Allow rules granted by the user, newest last."""
         self.restrictions: list[Rule] = []
         """Ask and deny rules that the user added for the session; a list of its own, checked after the others."""
         self.tried: Sequence[Rule] = ()
