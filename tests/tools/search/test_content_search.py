@@ -15,7 +15,7 @@ from tui_agent.tools.search import content_search, file_listing
 from tui_agent.tools.search.content_search import SearchResult, search_contents
 from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest
-from tui_agent.tools.search.unsearched import find_unsearched
+from tui_agent.tools.search.unsearched import LONGEST_LINE, find_unsearched
 
 
 def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100) -> SearchRequest:
@@ -145,6 +145,16 @@ def test_files_that_cannot_be_read_are_named_and_vanished_ones_are_not(root: Pat
     found = find_unsearched(ResolvedPath(root), ["gone", "link", "ok", "pipe"], lambda: False, beyond_ascii=False)
 
     assert (found.unreadable, found.words()) == (["link", "pipe"], "2 unreadable files (link, pipe)")
+
+
+async def test_no_engine_starts_if_all_files_are_left_out(root: Path) -> None:
+    with (root / "zeros").open("wb") as file:
+        file.truncate(LONGEST_LINE + 1)
+    missing = Ripgrep(root / "missing")
+
+    found = await search_contents(ResolvedPath(root), ["zeros"], request("a"), missing, CancellationToken())
+
+    assert (found.hits, found.large.binary) == ([], ["zeros"])
 
 
 def test_a_directory_that_cannot_be_listed_is_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,9 @@ async def search_contents(
     deadline, sizes = time.monotonic() + SEARCH_TIME, Sizes(place, result.large, cancellation.is_set)
     for batch in _batches(files):
         searched = await asyncio.to_thread(sizes.without_large, batch)
+        if not searched:
+            # Without a file, ripgrep would search the whole directory, and keep a line of zeros in memory.
+            continue
         seconds = max(deadline - time.monotonic(), 0.1)
         output, outcome = await _search_batch(place, searched, request, engines, cancellation, seconds)
         result.complete = outcome.ending == "exited"
