@@ -296,6 +296,9 @@ async def _wait_for_end(
 
 def _wrapped(spec: ProcessSpec, mark: TreeMark) -> tuple[str, ...]:
     GUARD.prepare(spec.cwd)
+    if spec.ends_all:
+        # The wrapper dies with this program by itself, and everything in it descends from it.
+        return spec.argv
     return wrap_argv(spec.argv, mark, spec.cwd, dies_with_us=spec.release is None)
 
 
