@@ -15,6 +15,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.trial import (
     REPOSITORY,
     ChangeSort,
@@ -34,7 +35,6 @@ from .content_store import CONTENT_LIMIT, ContentStore
 from .file_change import CHANGE_LIMIT, DIFF_LIMIT
 from .file_states import MOST_OF_ONE_DIFF, TreeChange, diff_between, read_file_state, state_of_content
 from .file_versions import digest_of
-from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, format_of, is_binary, printable, printable_name, whole_format
 from .workspace import Workspace
 
