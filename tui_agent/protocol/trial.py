@@ -315,7 +315,7 @@ class Layer(Protocol):
         ...
 
     def discard(self) -> None:
-        """Remove the layer. Blocks; safe to call twice."""
+        """Have the layer removed, whenever that is done. Blocks unless `changes` was called; safe to call twice."""
         ...
 
 

@@ -126,12 +126,12 @@ class LayerProposal:
             held.enter_context(self._workspace.changing_calls.entered(frozenset(targets)))
             report, events = await run_shielded_in_thread(partial(self._keep, wanted, result))
         await self._report_files(events)
-        await run_shielded_in_thread(self._layer.discard)
+        self._layer.discard()
         return self._outcome(selection, report)
 
     async def discard(self) -> KeptChanges:
         """Discard everything."""
-        await run_shielded_in_thread(self._layer.discard)
+        self._layer.discard()
         return KeptChanges(discarded=self.proposed.paths)
 
     # --- the proposal -------------------------------------------------------------------------------------------------

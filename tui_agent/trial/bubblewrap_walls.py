@@ -18,7 +18,7 @@ from .covered_places import LayerRoot, mounts_inside
 from .layer_limits import WatchedCommand
 from .trial_environment import trial_environment
 
-_PRIVATE = (Path("/tmp"), Path("/var/tmp"))
+_PRIVATE = ("/tmp", "/var/tmp")
 """Directories of which the session has its own."""
 MOUNTED = "merged"
 """Directory in a layer's root at which the second way mounts it; `LOWER` beside it is a link to what it covers, because
@@ -131,14 +131,14 @@ def _private_options(box: Confinement, mounted: Iterable[Path]) -> list[str]:
     options = ["--bind", str(held.temporary), "/tmp", "--bind", str(held.other_temporary), "/var/tmp"]
     options += ["--tmpfs", "/run", "--bind", str(held.cache), CACHE]
     between: set[str] = set()
-    for place in mounted:
+    for place in map(str, mounted):
         for private, real in zip(_PRIVATE, (held.temporary, held.other_temporary), strict=True):
-            if not place.is_relative_to(private) or place == private:
+            if not place.startswith(f"{private}/"):
                 continue
-            first, *rest = place.relative_to(private).parts
+            first, _, rest = place[len(private) + 1 :].partition("/")
             if (real / first).is_symlink():
-                raise ToolError(f"a command put a link at {private / first}, where a mount has to be; delete it")
-            between |= {str(private / first)} if rest else set()
+                raise ToolError(f"a command put a link at {private}/{first}, where a mount has to be; delete it")
+            between |= {f"{private}/{first}"} if rest else set()
     return [*options, *each("--tmpfs", sorted(between))]
 
 

@@ -90,7 +90,8 @@ class SessionStorage:
             is_finished(layer)
 
     def waiting(self) -> Iterator[Path]:
-        """Yield the layers that wait for an answer."""
+        """Yield the layers that wait for an answer, once those that do not are removed."""
+        self._later.submit(int).result()
         for layer in sorted(self.layers.iterdir()):
             if (layer / RECORD).is_file():
                 yield layer

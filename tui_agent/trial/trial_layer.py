@@ -320,11 +320,8 @@ class TrialLayer:
         temporary.replace(self._directory / RECORD)
 
     def discard(self) -> None:
-        """Remove the layer."""
+        """Have the layer removed; blocks only until its processes have ended."""
         self.end()
-        # A kill in between leaves a layer that no question waits for.
-        with suppress(FileNotFoundError):
-            (self._directory / RECORD).unlink()
         self._box.held.later(partial(_remove, self._directory))
 
     def end(self) -> str:
@@ -339,6 +336,9 @@ class TrialLayer:
 
 
 def _remove(layer: Path) -> None:
+    # A kill in between leaves a layer that no question waits for.
+    with suppress(FileNotFoundError):
+        (layer / RECORD).unlink()
     if is_finished(layer):
         remove_tree(layer)
 

@@ -166,9 +166,12 @@ class _Collection:
 
     def add(self, path: str) -> None:
         """Show a path at its place, and at the one that its links lead to."""
+        # Most are missing, and following links takes a look at each part of a path.
+        if not os.path.exists(path):
+            return
         real = os.path.realpath(path)
         # Nothing that contains a home, as a PATH of `/` or `~` would.
-        if not os.path.exists(real) or any(_is_within(place, real) for place in (*self._homes, "/tmp")):
+        if any(_is_within(place, real) for place in (*self._homes, "/tmp")):
             return
         for place in (real, path):
             if not _is_below(place, (*self.links, self._root)):

@@ -29,6 +29,21 @@ asyncio.run(run_process(spec, BoundedBytes(1000), None, CancellationToken()))
 """
 """Script that runs one command as a call does."""
 
+IN_TRIAL = """
+import asyncio, os, sys
+from pathlib import Path
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.tools.search.file_listing import BoundedBytes
+from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.trial.trials import Trials
+
+walled = Trials(Path.cwd(), Path(sys.argv[2]), "one").open("call").walled(("bash", "-c", sys.argv[1]), os.environ)
+spec = ProcessSpec(walled.argv, Path.cwd(), walled.environment, None, descriptors=walled.descriptors, is_wrapped=True,
+                   ends_all=walled.ends_all, is_command=True)
+asyncio.run(run_process(spec, BoundedBytes(1000), None, CancellationToken()))
+"""
+"""The same for a command in a trial."""
+
 
 def fake_program(directory: Path, name: str, script: str) -> None:
     (directory / name).write_text(f"#!/bin/sh\n{script}\n", "utf-8")
@@ -55,6 +70,23 @@ def test_the_shell_of_a_command_is_killed_with_the_program(root: Path) -> None:
     program.wait(30)
 
     assert eventually(lambda: not shell.is_running() or shell.status() == psutil.STATUS_ZOMBIE, 30)
+
+
+@pytest.mark.slow
+def test_a_command_in_a_trial_needs_no_launcher_to_die_with_the_program(root: Path, tmp_path: Path) -> None:
+    script = "echo run >> /tmp/here; trap '' TERM HUP; setsid sleep 600 & while :; do sleep 0.05; done"
+    argv = [sys.executable, "-c", IN_TRIAL, script, str(tmp_path / "trials")]
+    program = subprocess.Popen(argv, cwd=root, start_new_session=True)
+    assert eventually(lambda: len([*(tmp_path / "trials").glob("sessions/*/tmp/here")]) == 1, 60)
+    started = psutil.Process(program.pid).children(recursive=True)
+    assert "setpriv" not in {process.name() for process in started}
+
+    program.send_signal(signal.SIGKILL)
+    program.wait(30)
+
+    assert len(started) > 3
+    ended = [lambda one=one: not one.is_running() or one.status() == psutil.STATUS_ZOMBIE for one in started]
+    assert all(eventually(has_ended, 30) for has_ended in ended)
 
 
 def test_other_programs_with_the_same_names_are_not_used(

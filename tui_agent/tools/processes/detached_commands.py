@@ -51,6 +51,11 @@ class Guard:
         self._groups: set[int] = set()
         self._input: int | None = None
 
+    @property
+    def is_there(self) -> bool:
+        """True if the process runs, as far as is known."""
+        return self._input is not None
+
     def prepare(self, workspace: Path) -> None:
         """Start the process, unless it runs. Blocks for a moment.
 

@@ -131,7 +131,7 @@ async def run_process(
         CancelledError: the calling task was cancelled; the program has been ended.
     """
     mark = mark or TreeMark.new()
-    if spec.is_command:
+    if spec.is_command and not (spec.ends_all and GUARD.is_there):
         spec = replace(spec, argv=await asyncio.to_thread(_wrapped, spec, mark))
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
@@ -296,7 +296,8 @@ async def _wait_for_end(
 
 def _wrapped(spec: ProcessSpec, mark: TreeMark) -> tuple[str, ...]:
     GUARD.prepare(spec.cwd)
-    return wrap_argv(spec.argv, mark, spec.cwd, dies_with_us=spec.release is None)
+    # A wrapper that ends all dies with this program by itself, and everything in it descends from it.
+    return spec.argv if spec.ends_all else wrap_argv(spec.argv, mark, spec.cwd, dies_with_us=spec.release is None)
 
 
 def _started(
