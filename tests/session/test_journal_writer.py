@@ -20,7 +20,7 @@ from tests.session.failing_disk import FailingDisk
 from tests.session.played_sessions import FULL_SESSION, SESSION, PlayedRun, Player, play, played_sessions
 from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
-from tui_agent.protocol.bus import RING_SIZE, EventBus, merge_neighbours
+from tui_agent.protocol.bus import EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import (
@@ -161,16 +161,6 @@ async def test_a_message_is_saved_soon_without_flush(bus: EventBus, path: Path) 
         await until(lambda: path.stat().st_size > 0 and "run.ended" in kept(path))
 
 
-async def test_a_few_deltas_become_one_line(bus: EventBus, path: Path) -> None:
-    async with JournalWriter(bus, path):
-        Player(bus).play((PlayedRun(),))
-        for letter in "streaming":
-            bus.publish(MessageDelta(message_id="m", kind="text", delta=letter))
-
-    assert kept(path).count("message.delta") == 2
-    assert read_journal(path).envelopes[-1].event == MessageDelta(message_id="m", kind="text", delta="streaming")
-
-
 async def test_the_end_of_a_flood_of_output_is_saved(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         Player(bus).play((PlayedRun(),))
@@ -227,15 +217,6 @@ async def test_a_bus_that_closes_first_loses_no_event(bus: EventBus, path: Path)
         bus.close()
 
     assert kept(path)[-1] == "run.ended"
-
-
-async def test_more_events_than_the_ring_of_the_bus_are_saved(bus: EventBus, path: Path) -> None:
-    async with JournalWriter(bus, path):
-        Player(bus).play((PlayedRun(),))
-        for number in range(RING_SIZE + 10):
-            bus.publish(Noticed(code="n", text=str(number)))
-
-    assert kept(path).count("notice") == RING_SIZE + 10
 
 
 async def test_a_slow_disk_does_not_block_publishers(bus: EventBus, path: Path) -> None:

@@ -117,12 +117,6 @@ async def test_columns_page_through_one_long_line(read: ReadTool, root: Path) ->
         await call(read, path="a.txt", offset=2, column=999_999)
 
 
-async def test_an_offset_of_0_is_the_first_line(read: ReadTool, root: Path) -> None:
-    (root / "a.txt").write_text("one\ntwo\n")
-
-    assert (await call(read, path="a.txt", offset=0, column=0)).text == (await call(read, path="a.txt")).text
-
-
 async def test_an_empty_file_says_so(read: ReadTool, root: Path) -> None:
     (root / "a.txt").touch()
 
@@ -219,13 +213,6 @@ async def test_an_unreadable_file_is_a_clear_error(read: ReadTool, root: Path) -
 
 async def test_a_file_whose_size_the_system_does_not_know_is_read(read: ReadTool) -> None:
     assert f"Pid:\t{os.getpid()}" in (await call(read, path="/proc/self/status")).text
-
-
-async def test_a_link_is_followed_to_its_target(read: ReadTool, root: Path) -> None:
-    (root / "a.txt").write_text("text")
-    (root / "link").symlink_to("a.txt")
-
-    assert details_of(await call(read, path="link"))["path"] == str(root / "a.txt")
 
 
 async def test_saved_output_is_paged_even_if_it_is_binary(read: ReadTool, workspace: Workspace) -> None:

@@ -1,7 +1,7 @@
 """Safe reading of files of any origin: regular ones of limited size, as a pipe would block. Syncing of directories.
 
 Read without blocking the event loop, a small file is opened, read and closed in one go in a thread; what follows the
-start of a larger one is read through `aiofiles`.
+start of a larger one is read through `aiofiles`. Directories of our own are made private.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -212,11 +213,7 @@ class _Opener:
         return descriptor
 
     def checked(self, content: bytes) -> bytes:
-        """Return the content that was read.
-
-        Raises:
-            OSError: it is larger than the limit.
-        """
+        """Return the content that was read."""
         if len(content) > self._limit:
             raise OSError(f"{self._path} is larger than {self._limit:,} bytes")
         return content
@@ -233,3 +230,25 @@ def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> N
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+PRIVATE_MODE = 0o700
+"""Mode of such a directory."""
+
+
+def make_private_directories(path: Path) -> None:
+    """Create a directory and its missing parents with mode 0700, under any umask; existing ones stay as they are.
+
+    `Path.mkdir(mode, parents=True)` gives the parents another mode.
+
+    Raises:
+        OSError: one cannot be created, or a file has the name.
+    """
+    missing = [path]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for directory in reversed(missing):
+        directory.mkdir(PRIVATE_MODE, exist_ok=True)
+        if directory.stat().st_mode & 0o700 != PRIVATE_MODE:
+            # A umask that takes the owner's rights, too.
+            directory.chmod(PRIVATE_MODE)

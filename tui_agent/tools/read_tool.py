@@ -21,8 +21,7 @@ from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file
 from .text_format import SAMPLE_SIZE, counted, find_format, is_binary, printable
 from .typed_tool import Arguments, PathText, Position
-from .workspace import Workspace
-from .workspace_tool import WorkspaceTool
+from .workspace import Workspace, WorkspaceTool
 
 PAGE_LINES = 2_000
 """Lines of a page if the call does not set `limit`."""
@@ -31,7 +30,6 @@ PAGE_CHARACTERS = 40_000
 """Most characters of a page; below the limit at which the engine cuts results."""
 
 LINE_WIDTH = 2_000
-"""Most characters shown of a line."""
 
 _NUMBER_WIDTH = 8
 """Characters for a line's number, its tab and its line ending."""
@@ -111,8 +109,7 @@ class ReadTool(WorkspaceTool[ReadArguments]):
         args: ReadArguments,
         context: ToolContext,
     ) -> ToolResult | None:
-        """Return cells of the notebook in a file of which `start` was read; None, and the file is at its place, if it
-        is not a notebook."""
+        """Return cells of the notebook that begins with `start`; None, with the file at its place, if it is none."""
         content = start + await file.read(NOTEBOOK_LIMIT)
         form = await find_format(content[:SAMPLE_SIZE])
         book = await asyncio.to_thread(
@@ -163,11 +160,7 @@ def numbered(line: Line) -> str:
 
 
 def _page_result(page: LinePage, args: ReadArguments, path: Path, shown: str) -> ToolResult:
-    """Return the page as a result: its lines, then notes in brackets.
-
-    Raises:
-        ToolError: the page would begin after the last line, or after the end of its first one.
-    """
+    """Return the page as a result: its lines, then notes in brackets."""
     if not page.lines:
         if page.total == 0:
             return ToolResult.of_text(f"[{shown} is empty]", details=_details(page, path))

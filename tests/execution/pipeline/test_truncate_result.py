@@ -14,9 +14,9 @@ from tui_agent.execution.json_coercion import fit_for_journal
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.finish_call import add_notes_and_truncate, cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
+from tui_agent.protocol.visible_text import whole_count
 
 LIMIT = 500
 IMAGE = ImageBlock(media_type="image/png", data="x" * 40)
@@ -29,15 +29,6 @@ async def fitted(
     with bus.subscribe() as subscription:
         outcome = await truncate(Outcome("ok", result), call_id="c/1", limit=limit, archive_dir=archive, publisher=bus)
         return outcome, [envelope.event for envelope in subscription.drain()]
-
-
-async def test_a_short_result_is_unchanged_and_measured() -> None:
-    result = ToolResult(content=(TextBlock(text="grün"), IMAGE), details={"a": 1})
-
-    outcome, _ = await fitted(result)
-
-    assert outcome.result is result
-    assert (outcome.result.size_bytes, outcome.whole_size, outcome.persisted_path) == (45, None, None)
 
 
 async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Path) -> None:

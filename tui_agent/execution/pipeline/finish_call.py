@@ -15,10 +15,10 @@ from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
 from tui_agent.execution.outcomes import Outcome, failure, lost, overridden
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import JsonObject, TextBlock
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.tool import Tool, ToolResult
+from tui_agent.protocol.visible_text import left_out_note
 
 from .admission import publish_trip, trip_from_answer, with_halt
 from .call_state import CallState, accesses_of

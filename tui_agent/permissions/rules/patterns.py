@@ -190,11 +190,9 @@ class PathPattern:
 
 
 def path_pattern(text: str, bases: tuple[str, ...]) -> PathPattern:
-    """Parse a pattern.
+    """Parse a pattern: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
 
-    Args:
-        text: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
-        bases: the workspace, as named and with links followed, and added folders.
+    The bases are the workspace, as named and with links followed, and added folders.
     """
     return _path_pattern(text, bases, os.path.expanduser("~") if text.startswith("~") else "")
 

@@ -112,9 +112,7 @@ def _packed_objects(unpacked: bytes, first: int) -> Iterator[bytes]:
 
 
 def _unpacked(content: bytes, place: int, room: int) -> tuple[bytes, dict[bytes, int], int]:
-    """Return the content of the stream whose dictionary is around `place`, the facts in that dictionary, and the bytes
-    read for it.
-    """
+    """Return the content of the stream around `place`, the facts in its dictionary, and the bytes read for it."""
     begin = max(content.rfind(b"obj", max(0, place - _NEAR), place), 0)
     end = content.find(b"stream", place, place + _NEAR)
     if end < 0:
@@ -146,7 +144,6 @@ class MediaFile:
     words: str
     """Its facts in words: `image/png, 640×480 pixels, 1,234 bytes`."""
     details: JsonObject
-    """The facts as data."""
 
 
 async def load_media(
@@ -157,11 +154,7 @@ async def load_media(
     shown: str,
     cancellation: CancellationToken,
 ) -> MediaFile:
-    """Return an open file as a block that the API accepts.
-
-    Args:
-        file: the file, of which `start` was read.
-        media_type: the result of `media_type_of`.
+    """Return an open file, of which `start` was read, as a block that the API accepts.
 
     Raises:
         ToolError: it is damaged, or beyond the limits.
