@@ -98,11 +98,12 @@ def prompts() -> list[float]:
         begun: list[float] = []
         for number in range(ROUNDS):
             terminal.type("go on")
-            terminal.read(0.5)
+            # An Enter right behind letters may belong to a paste: the program waits 30 ms for more.
+            time.sleep(0.5)
             begun.append(time.monotonic())
             terminal.type("\r")
             terminal.wait_for(f"THE-END-{number}")
-            terminal.read(0.5)
+            time.sleep(0.5)
         return [(one["at"] - begin) * 1000 for one, begin in zip(server.requests, begun, strict=True)][1:]
 
 

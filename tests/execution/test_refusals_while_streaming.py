@@ -28,7 +28,7 @@ from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import AgentEvent
 from tui_agent.protocol.hooks import ApproveCall, DenyCall, ModifyArguments, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject, ToolCall
-from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -209,3 +209,18 @@ def test_a_denial_counts_although_its_event_fails(kind: str, submit: Submit) -> 
     run_virtual(work())
 
     assert act.calls == []
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["same mode", "mode changed"])
+async def test_a_call_that_starts_at_once_is_judged_once_in_one_mode(*, changed: bool) -> None:
+    policy = FakePolicy()
+    executor = ToolExecutor([ScriptedTool(read_only=True)], bus=ValidatingBus(), policy=policy)
+
+    async with ToolScheduler(executor) as scheduler:
+        scheduler.submit(call())
+        if changed:
+            policy.set_mode(PermissionMode.DENY)
+            policy.verdicts = {call().name: "deny"}
+        result = (await scheduler.finish()).tool_results[0]
+
+    assert (result.is_error, policy.checks) == (changed, 2 if changed else 1)

@@ -198,7 +198,7 @@ class ToolExecutor:
         if policy is None:
             return "allow" if prepared.is_harmless or may_change else None
         decision = judgement(policy, prepared.tool, prepared.arguments)
-        state.turn.place = decision.place
+        state.turn.place, state.admission.early = decision.place, (decision, policy.mode)
         return decision.decision if prepared.is_harmless or may_change or decision.place == "trial" else None
 
     def publish_start(self, state: CallState) -> None:

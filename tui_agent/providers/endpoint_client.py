@@ -56,10 +56,16 @@ class SdkResponse:
         status = self._response.status_code
         return self._errors.write(kind, words, what=what, status=status, request_id=self.request_id)
 
+    def _body(self) -> AsyncGenerator[bytes, None]:
+        if "content-encoding" in self._response.headers:
+            return self._response.aiter_bytes()
+        # Without the response's two layers, which decode and count: each token passes here.
+        return cast(AsyncGenerator[bytes, None], aiter(cast(httpx2.AsyncByteStream, self._response.stream)))
+
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the bytes as they arrive; if they are cut off, `broken` has the failure afterwards."""
         try:
-            async with aclosing(self._response.aiter_bytes()) as chunks:
+            async with aclosing(self._body()) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except httpx2.TimeoutException:

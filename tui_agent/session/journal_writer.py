@@ -16,7 +16,16 @@ from tui_agent.protocol.background import reason_of
 from tui_agent.protocol.bus import EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.events import SessionSaved, SessionSaveFailed, ToolEnded, ToolOutput, ToolStarted, Warned
+from tui_agent.protocol.events import (
+    MessageEnded,
+    SessionSaved,
+    SessionSaveFailed,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    Warned,
+)
+from tui_agent.protocol.messages import ToolResultMessage
 
 from .journal import Disk, JournalFile
 
@@ -207,7 +216,7 @@ class JournalWriter:
             case ToolStarted(read_only=False, call_id=call_id):
                 self._effects.add(call_id)
                 return True
-            case ToolEnded(call_id=call_id):
+            case ToolEnded(call_id=call_id) | MessageEnded(message=ToolResultMessage(call_id=call_id)):
                 return call_id in self._effects
             case _:
                 return False

@@ -204,12 +204,16 @@ def recheck_decision(services: ExecutionServices, state: CallState) -> Outcome |
 
 def judge_now(services: ExecutionServices, state: CallState) -> Outcome | None:
     """Judge the call by the rules and the mode of this moment."""
-    admission = state.admission
-    admission.stale = False
-    prepared = state.prepared
+    admission, prepared = state.admission, state.prepared
+    early = None if admission.stale else admission.early
+    admission.stale, admission.early = False, None
     if services.policy is None or isinstance(prepared, RefusedCall):
         return None
-    decision = with_hooks(services, admission, judgement(services.policy, prepared.tool, prepared.arguments))
+    if early is not None and early[1] == services.policy.mode:
+        decision = early[0]
+    else:
+        decision = judgement(services.policy, prepared.tool, prepared.arguments)
+    decision = with_hooks(services, admission, decision)
     _record_decision(services.policy, services, state, decision)
     if decision.decision == "deny":
         return denied_by_policy(decision)

@@ -10,7 +10,7 @@ from tui_agent.execution.outcomes import Outcome, cancelled
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
-from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.server_question import FieldValue, ServerQuestion
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
@@ -86,6 +86,8 @@ class Admission:
 
     begun: bool = False
     decision: PermissionDecision | None = None
+    early: tuple[PermissionDecision, PermissionMode] | None = None
+    """Judgement at the call's arrival, and its mode; counts if the call starts in the next turn of the event loop."""
     hook_approval: str | None = None
     """Reason of a hook that approved the call; counts only with the option `hook_may_approve`, or if
     `hook_may_approve` is True."""

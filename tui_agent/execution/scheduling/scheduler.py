@@ -148,6 +148,9 @@ class ToolScheduler:
         self._add_state(state, verdict)
         if verdict == "allow":
             self._start_early(state)
+        if not state.begun:
+            # It is judged anew at its turn.
+            state.admission.early = None
 
     def _start_early(self, state: CallState) -> None:
         """Start a call before its message is complete, unless that could run something twice or half."""
