@@ -77,9 +77,8 @@ from tui_agent.trial.trials import Trials
 
 if TYPE_CHECKING:
     # Imported at run time only for an agent with tool servers.
-    from tui_agent.mcp.kept_servers import KeptServers
     from tui_agent.mcp.server_parts import ServerParts
-    from tui_agent.mcp.server_pool import ConfiguredServer
+    from tui_agent.mcp.server_pool import ConfiguredServer, KeptServers
 
 _T = TypeVar("_T")
 
@@ -416,7 +415,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         Raises:
             ConfigurationError: they cannot be used, or the extra is missing.
         """
-        from tui_agent.mcp.kept_servers import KeptServers
+        from tui_agent.mcp.server_pool import KeptServers
 
         bus = more.setdefault("bus", EventBus())
         kept = KeptServers(

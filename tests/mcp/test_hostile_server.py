@@ -14,7 +14,7 @@ from tests.mcp.pools import SERVERS, hostile, running, until
 from tui_agent.execution import validate_tool_arguments
 from tui_agent.execution.validation import complaints_about
 from tui_agent.mcp import server_pool, server_task, stdio_transport
-from tui_agent.mcp.message_repair import message_of
+from tui_agent.mcp.stdio_transport import message_of
 from tui_agent.mcp.tool_listing import LONGEST_DESCRIPTION
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolCall

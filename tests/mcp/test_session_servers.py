@@ -12,7 +12,7 @@ from tui_agent.headless.reporters import JsonReporter, TextReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import McpStatus
-from tui_agent.ui.dialogs.servers_page import server_items
+from tui_agent.ui.dialogs.chooser_page import server_items
 from tui_agent.workbench.session_servers import SessionServers
 
 

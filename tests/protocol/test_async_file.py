@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.protocol.regular_file import open_for_reading
+from tui_agent.protocol.regular_file import AHEAD, open_for_reading
 
 
 class HeldOpener:
@@ -35,6 +35,30 @@ async def is_ended(thread: threading.Thread | None) -> None:
     assert thread is not None
     await asyncio.to_thread(thread.join, 60)
     assert not thread.is_alive()
+
+
+async def test_the_opener_decides_what_is_opened_and_the_file_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"real")
+    (tmp_path / "large").write_bytes(b"x" * AHEAD + b"real")
+    asked: dict[str, int] = {}
+
+    def opener(path: str, flags: int) -> int:
+        assert flags & os.O_ACCMODE == os.O_RDONLY
+        asked[path] = os.open(tmp_path / path, flags)
+        return asked[path]
+
+    async with open_for_reading("a", opener) as file:
+        assert not is_open(asked["a"])
+        assert [await file.read(100), await file.read(1)] == [b"real", b""]
+        await file.seek(1)
+        assert await file.read(100) == b"eal"
+    async with open_for_reading("large", opener) as file:
+        assert is_open(asked["large"])
+        assert await file.read(AHEAD + 1) == b"x" * AHEAD + b"r"
+        await file.seek(AHEAD - 1)
+        assert [await file.read(2), await file.read(100)] == [b"xr", b"eal"]
+
+    assert not is_open(asked["large"])
 
 
 async def test_the_loop_runs_while_a_file_is_being_opened(tmp_path: Path) -> None:
@@ -119,6 +143,25 @@ async def test_a_cancelled_read_ends_before_its_descriptor_is_closed() -> None:
     assert not is_open(end)
 
 
+async def test_an_error_closes_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * AHEAD)
+    descriptors: list[int] = []
+
+    def opener(path: str, flags: int) -> int:
+        descriptors.append(os.open(path, flags))
+        return descriptors[0]
+
+    async def fail() -> None:
+        async with open_for_reading(str(tmp_path / "a"), opener):
+            assert is_open(descriptors[0])
+            raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        await fail()
+
+    assert not is_open(descriptors[0])
+
+
 async def test_an_error_of_the_opener_is_raised_and_its_thread_ends(tmp_path: Path) -> None:
     threads: list[threading.Thread] = []
 
@@ -159,6 +202,6 @@ async def test_a_thread_that_cannot_be_started_is_an_error_and_opens_nothing(mon
 
 
 async def read_nothing() -> None:
-    """Load `aiofiles`, which happens with the first file."""
+    """Load `aiofiles`, which happens with the first file that is not small."""
     async with open_for_reading("/dev/null", os.open) as file:
         assert await file.read(1) == b""

@@ -17,7 +17,7 @@ from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import StopReason, ToolCall
 from tui_agent.protocol.provider import StreamEnded, StreamEvent, UsageReported
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.demo.demo_server import TextOut, UsageOut, block_frames, closing_frames, frame, opening_frames
+from tui_agent.providers.demo.demo_server import block_frames, closing_frames, frame, opening_frames
 
 TEXT = {"type": "text", "text": "begun"}
 SECRET = "sk-ant-api03-do-not-tell-anyone"
@@ -185,8 +185,8 @@ async def test_a_body_shorter_than_it_says_it_is_is_complete_with_its_reason_and
     for reason, complete in (("end_turn", True), (None, False)):
         events = b"".join(
             [
-                *opening_frames("msg_1", "some-model", UsageOut(1, 2)),
-                *block_frames(0, TextOut("begun")),
+                *opening_frames("msg_1", "some-model", {"input_tokens": 1}),
+                *block_frames(0, {"type": "text", "text": "begun"}),
                 frame("message_delta", {"delta": {"stop_reason": reason}, "usage": {"output_tokens": 2}}),
             ]
         )
@@ -232,8 +232,8 @@ async def test_a_page_instead_of_a_stream_is_reported(kind: str) -> None:
 STREAM = "".join(
     part.decode()
     for part in (
-        *opening_frames("msg_1", "some-model", UsageOut(1, 2)),
-        *block_frames(0, TextOut("WHOLE")),
+        *opening_frames("msg_1", "some-model", {"input_tokens": 1}),
+        *block_frames(0, {"type": "text", "text": "WHOLE"}),
         *closing_frames("end_turn", 2, None),
     )
 )

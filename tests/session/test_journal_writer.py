@@ -24,6 +24,7 @@ from tui_agent.protocol.bus import EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import (
+    AgentEvent,
     MessageDelta,
     MessageEnded,
     Noticed,
@@ -31,7 +32,9 @@ from tui_agent.protocol.events import (
     SessionSaved,
     SessionSaveFailed,
     ToolData,
+    ToolEnded,
     ToolOutput,
+    ToolStarted,
 )
 from tui_agent.protocol.messages import user_message
 from tui_agent.session.history_fold import messages_of
@@ -124,6 +127,32 @@ async def test_events_are_on_the_disk_when_flush_returns(bus: EventBus, path: Pa
             await recorder.flush()
             assert len(kept(path)) == number + 1
         Player(bus).play((PlayedRun(),))
+
+
+async def test_only_outcomes_of_effects_keep_a_request_waiting(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path) as recorder:
+
+        async def synced(*events: AgentEvent) -> bool:
+            for event in events:
+                bus.publish(event)
+            await recorder.flush_outcomes()
+            return bool(kept(path)) and kept(path)[-1] == events[-1].type
+
+        def started(call_id: str, *, read_only: bool) -> ToolStarted:
+            return ToolStarted(call_id=call_id, name="tool", args={}, read_only=read_only)
+
+        def ended(call_id: str) -> ToolEnded:
+            return ToolEnded(call_id=call_id, name="tool", index=0, status="ok", is_error=False, content=())
+
+        # No `await` of these waits for a thread, so the writer has had no turn yet.
+        message = user_message("prompt")
+        assert not await synced(MessageEnded(message_id=message.id, message=message))
+        assert not await synced(started("read", read_only=True), ended("read"))
+        assert await synced(started("write", read_only=False))
+        assert await synced(ended("write"))
+        assert not await synced(started("look", read_only=True), ended("look"), Noticed(code="n", text="later"))
+
+    assert kept(path)[-1] == "notice"
 
 
 async def test_a_message_is_saved_soon_without_flush(bus: EventBus, path: Path) -> None:

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -42,19 +42,22 @@ async def test_shows_lines_with_numbers(read: ReadTool, root: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("lines", "changes"), [(5, 2), (5_000, 4)])
-async def test_a_small_file_changes_threads_only_to_open_and_read(
+@pytest.mark.parametrize(("lines", "changes"), [(5, 1), (5_000, 3)])
+async def test_a_small_file_is_opened_read_and_closed_in_one_change_of_threads(
     read: ReadTool, root: Path, monkeypatch: pytest.MonkeyPatch, lines: int, changes: int
 ) -> None:
     (root / "a.txt").write_text("line\n" * lines)
-    await call(read, path="a.txt")  # The first call loads a library in a thread.
-    loop = asyncio.get_running_loop()
-    counted = Mock(wraps=loop.run_in_executor)
-    monkeypatch.setattr(loop, "run_in_executor", counted)
+    submit, submitted = ThreadPoolExecutor.submit, list[object]()
+
+    def counted(pool: ThreadPoolExecutor, work: Any, *arguments: Any, **named: Any) -> Any:
+        submitted.append(work)
+        return submit(pool, work, *arguments, **named)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
 
     await call(read, path="a.txt")
 
-    assert counted.call_count == changes
+    assert len(submitted) == changes
 
 
 async def test_pages_say_how_to_continue(read: ReadTool, root: Path) -> None:

@@ -1,6 +1,5 @@
 """A page in HTML that needs no other file: no script, nothing loaded, light or dark as the reader prefers."""
 
-import html
 from collections.abc import Iterable
 
 from tui_agent.protocol.visible_text import escaped
@@ -42,6 +41,9 @@ svg text { fill: var(--text); } svg .paper { fill: var(--page); }
 
 def html_text(text: str) -> str:
     """Return a text for HTML, with what a reader would not see as escapes."""
+    # It has the table of all 2,231 named characters, which only an export needs.
+    import html
+
     return html.escape(escaped(text))
 
 

@@ -38,6 +38,7 @@ from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
@@ -46,7 +47,6 @@ from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.tools import BackgroundJobs, PresentPlanTool
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.trial.trials import Trials
 
 from .build_provider import ProviderBuilder
@@ -655,7 +655,7 @@ async def _loop_config(
         max_tokens=settings.max_tokens,
         session_id=session.id,
         before_effects=_effect_recorder(start.jobs.settled, flush),
-        before_requests=flush,
+        before_requests=start.journal.flush_outcomes if start.journal is not None else None,
         effects_published=start.jobs.settled,
         usage=spent.total,
         cost=spent.cost,

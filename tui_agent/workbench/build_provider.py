@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -159,11 +159,11 @@ async def printed_key(command: str) -> str:
     return key
 
 
-def _demo_server() -> "DemoServer":
+def _demo_server() -> "AbstractAsyncContextManager[DemoServer]":
     with IMPORTING:
-        from tui_agent.providers.demo import DemoServer
+        from tui_agent.providers.demo import demo_server
 
-    return DemoServer()
+    return demo_server()
 
 
 def _no_key(why: str) -> ProviderError:

@@ -8,7 +8,7 @@ from tests.support.protocol_strategies import json_values
 from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_policy import HELP, LABEL, next_turn
-from tui_agent.providers.demo.demo_transcript import read_request
+from tui_agent.providers.demo.demo_task import read_request
 
 FILES = {"a.py": "     1\tone\n     2\ttwo\n     3\tthree", "b.py": "     1\tone\n     2\t2\n     3\tthree"}
 

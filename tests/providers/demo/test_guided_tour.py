@@ -9,8 +9,13 @@ import pytest
 
 from tests.support.demo_conversation import DemoConversation, Result, called
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.providers.demo.guided_tour import READ_FIRST, TRIAL_COMMAND, DemoWorkspace
-from tui_agent.providers.demo.sample_project import copy_sample_project, sample_test_command
+from tui_agent.providers.demo.guided_tour import (
+    READ_FIRST,
+    TRIAL_COMMAND,
+    DemoWorkspace,
+    copy_sample_project,
+    sample_test_command,
+)
 
 DENIED = ("The user denied this call: leave it", True)
 FAILED = ("1 failed, 7 passed in 4.4s", True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
+from tui_agent.providers.demo.guided_tour import SAMPLE_FILES, copy_sample_project, sample_test_command
 
 
 def run(command: str, where: Path) -> subprocess.CompletedProcess[str]:

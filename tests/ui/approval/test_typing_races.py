@@ -100,7 +100,7 @@ class Desk:
         self.chat = screen
         bridge: Any = SimpleNamespace(decide=self._decide, bench=None, shares_rules=True)
         entry: Any = SimpleNamespace(composer=SimpleNamespace(region=None), type_text=self._type)
-        self.controller = ApprovalController(screen, bridge, self.clock, self.pending, lambda: entry)
+        self.controller = ApprovalController(screen, bridge, self.clock, self.pending, lambda: cast(Any, entry))
         self.controller.time_of = lambda event: event.time
         self.lag = self.random.choice((0.0, 0.0, 0.05, 0.2, 0.6))
         """Most seconds until the app handles a key that was pressed."""

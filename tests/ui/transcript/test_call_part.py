@@ -29,9 +29,9 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
 )
-from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.visible_text import left_out_note
 from tui_agent.ui.state.call_view_state import LIVE_LIMIT
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.call_part import (
