@@ -118,22 +118,22 @@ async def test_enter_while_tools_run_steers_and_lands_after_them() -> None:
         assert len(on.provider.requests) == 2
 
 
-@pytest.mark.parametrize("key", ["alt+enter", "tab"])
-async def test_a_follow_up_gets_a_turn_of_its_own(key: str) -> None:
+async def test_a_follow_up_gets_a_turn_of_its_own() -> None:
     tool = StageTool("look", waits=True)
-    async with stage([reply(call("look", what="a")), "Done with a.", "Done with b."], [tool]) as on:
+    async with stage([reply(call("look", what="a")), "Done with a.", "Done with b.", "Done with c."], [tool]) as on:
         await on.say("look at a")
         await on.until(lambda: kinds(on) == {"running": 1})
-        await on.type("then b")
-        await on.pilot.press(key)
-        await on.until(lambda: on.chat.entry.queue.messages)
-        assert on.chat.entry.queue.messages[0].follows_up
+        for text, key in (("then b", "alt+enter"), ("then c", "tab")):
+            await on.type(text)
+            await on.pilot.press(key)
+            await on.until(lambda text=text: [one.text for one in on.chat.entry.queue.messages][-1:] == [text])
+        assert all(message.follows_up for message in on.chat.entry.queue.messages)
 
         tool.gate.set()
         await on.settled()
 
-        assert on.told() == ["look at a", "then b"]
-        assert len(on.provider.requests) == 3
+        assert on.told() == ["look at a", "then b", "then c"]
+        assert len(on.provider.requests) == 4
 
 
 async def test_keys_of_an_idle_composer() -> None:
@@ -228,24 +228,6 @@ async def test_a_failed_run_keeps_the_conversation_and_serves_the_next_prompt() 
 # --- brakes -----------------------------------------------------------------------------------------------------------
 
 
-async def test_escape_shows_the_consequences_and_a_second_one_cancels() -> None:
-    tool = StageTool("look", waits=True)
-    async with stage([reply(call("look", what="a"))], [tool]) as on:
-        await on.say("look at a")
-        await on.until(lambda: kinds(on) == {"running": 1})
-        await on.pilot.press("escape")
-        assert on.chat.entry.menu.is_open
-        assert "esc again: cancel 1 tool and stop" in on.chat.entry.menu.render().plain
-
-        await on.pilot.press("escape")
-        await on.settled()
-
-        assert on.loop.reports[-1].reason == "aborted"
-        assert kinds(on) == {"cancelled": 1}
-        assert not on.chat.entry.menu.is_open
-        assert on.app.focused is on.chat.entry.composer
-
-
 async def test_s_in_the_menu_stops_after_the_step() -> None:
     tool = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a")), "never said"], [tool]) as on:
@@ -312,15 +294,22 @@ async def test_any_other_key_or_a_sentence_over_the_menu_is_text() -> None:
         assert on.loop.reports[-1].reason == "done"
 
 
-async def test_messages_that_wait_survive_a_cancelled_run() -> None:
+async def test_escape_shows_the_consequences_a_second_one_cancels_and_messages_that_wait_survive() -> None:
     tool = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
         await on.say("look at a")
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.say("and b")
         await on.until(lambda: on.chat.entry.queue.messages)
-        await on.pilot.press("escape", "escape")
+        await on.pilot.press("escape")
+        assert on.chat.entry.menu.is_open
+        assert "esc again: cancel 1 tool and stop" in on.chat.entry.menu.render().plain
+        await on.pilot.press("escape")
         await on.settled()
+        assert on.loop.reports[-1].reason == "aborted"
+        assert kinds(on) == {"cancelled": 1}
+        assert not on.chat.entry.menu.is_open
+        assert on.app.focused is on.chat.entry.composer
         assert [message.text for message in on.chat.entry.queue.messages] == ["and b"]
 
         await on.pilot.press("ctrl+s")
@@ -734,12 +723,11 @@ def shown_rows(on: Stage) -> list[str]:
     return ["".join(segment.text for segment in row) for row in rows]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_the_row_of_the_call_stays_in_sight_above_its_question(size: tuple[int, int]) -> None:
+async def test_the_row_of_the_call_stays_in_sight_above_its_question() -> None:
     tool = StageTool("act", read_only=False)
     story = "\n\n".join(f"paragraph {number}" for number in range(60))
     steps = [reply(story, call("act", what="here")), reply("done")]
-    async with stage(steps, [tool], size=size) as on:
+    async with stage(steps, [tool], size=(80, 24)) as on:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
         await on.until(lambda: dialog.guard.was_drawn)
@@ -953,20 +941,19 @@ async def test_a_word_to_a_call_cancels_it_alone_and_the_model_reads_why() -> No
         assert on.told() == ["look"]
 
 
-@pytest.mark.parametrize("key", ["ctrl+x", "delete"])
-async def test_a_row_of_the_panel_is_cancelled_by_its_key_which_asks_once(key: str) -> None:
+async def test_a_row_of_the_panel_is_cancelled_by_its_key_which_asks_once() -> None:
     slow = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a")), "Then not."], [slow]) as on:
         await on.say("look")
         await on.until(lambda: kinds(on) == {"running": 1})
-        await on.pilot.press("ctrl+t", "end", key)
+        await on.pilot.press("ctrl+t", "end", "ctrl+x")
         await on.until(lambda: any("again cancels #1 look" in note for note in notes(on.app)))
         on.clock.now += CONFIRM_SECONDS + 0.1
-        await on.pilot.press(key)
+        await on.pilot.press("ctrl+x")
         await on.pilot.pause()
         assert kinds(on) == {"running": 1}, "the first press was long ago"
 
-        await on.pilot.press(key)
+        await on.pilot.press("delete")
         await on.settled()
 
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["cancelled"]
@@ -1167,18 +1154,18 @@ async def test_a_host_without_sessions_lists_no_command_that_it_does_not_have() 
         assert not [note for note in notes(on.app) if "does not have" in note or "cannot be" in note]
 
 
-@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
-async def test_a_search_that_is_left_returns_the_draft(key: str) -> None:
+async def test_a_search_that_is_left_returns_the_draft() -> None:
     async with stage() as on:
         on.chat.bridge.prompts = FakePrompts("fix the docs")
         await on.type("fix")
-        await on.pilot.press("ctrl+r", "x")
-        await on.until(lambda: "No earlier prompt" in on.chat.entry._suggestions.render().plain)
-        await on.pilot.press("enter")
-        assert on.draft == "fixx"
-        await on.pilot.press(key)
-        await on.until(lambda: on.draft == "fix")
-        assert not on.chat.entry._suggestions.display
+        for key in ("escape", "ctrl+c"):
+            await on.pilot.press("ctrl+r", "x")
+            await on.until(lambda: "No earlier prompt" in on.chat.entry._suggestions.render().plain)
+            await on.pilot.press("enter")
+            assert on.draft == "fixx"
+            await on.pilot.press(key)
+            await on.until(lambda: on.draft == "fix")
+            assert not on.chat.entry._suggestions.display
         await on.pilot.press("y")
         assert on.draft == "fixy"
 

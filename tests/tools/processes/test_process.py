@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.examples import sample
 from tests.tools.calls import eventually
 from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
 from tui_agent.protocol.cancellation import CancellationToken
@@ -154,7 +155,7 @@ async def test_a_limit_that_grew_counts_from_the_start(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STUBBORN)
+@pytest.mark.parametrize("name", sample([*STUBBORN], 3))
 async def test_a_set_token_leaves_nothing_and_is_in_time(name: str, root: Path) -> None:
     token = CancellationToken()
     async with asyncio.TaskGroup() as group:
@@ -169,7 +170,7 @@ async def test_a_set_token_leaves_nothing_and_is_in_time(name: str, root: Path) 
     assert not lives(pid)
 
 
-@pytest.mark.parametrize("name", STUBBORN)
+@pytest.mark.parametrize("name", sample([*STUBBORN], 3))
 async def test_a_cancelled_task_leaves_nothing_even_when_cancelled_again(name: str, root: Path) -> None:
     async with asyncio.TaskGroup() as group:
         task = group.create_task(run(bash(STUBBORN[name], root)))
@@ -254,7 +255,7 @@ async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", DAEMONS)
+@pytest.mark.parametrize("kind", sample([*DAEMONS], 3))
 async def test_a_daemon_that_nothing_ties_ends_with_a_command_that_takes_too_long(kind: str, root: Path) -> None:
     outcome = await run(command(f"{daemon(root, kind)}; sleep 600", root, limit=1.0))
 
