@@ -12,7 +12,7 @@ from .file_change import LoadedFile, PlannedChange, Target, plan_change
 from .file_change_tool import FileArguments, FileChangeTool
 from .file_errors import missing_file_error
 from .file_versions import UnseenChangeError
-from .media.notebook_edit import CellAction, CellEdit, change_notebook
+from .media.notebook_cells import CellAction, CellEdit, change_notebook
 from .media.notebook_file import SUFFIX, read_notebook
 from .text_match import Replacement, replace_text
 from .typed_tool import PathText
