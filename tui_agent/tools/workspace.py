@@ -49,10 +49,12 @@ class Workspace:
         Args:
             root: the working directory; relative paths start here.
             spool_dir: directory for output that is too long for the model; created, 0700, when first needed.
-            contents: store for the contents of changed files; None: they are not stored.
+            contents: store for the contents of changed files; None: they are not stored, nor changes of commands
+                detected.
             private: directories of tui-agent, in which changes of commands are not detected.
             spool_limit: most bytes in all files of long output.
-            warn: called with a warning for the user when this limit is reached; None: only tool results mention it.
+            warn: called with a warning for the user when this limit is reached; None: only tool results mention it. As
+                the others, it is called on the event loop.
             protected_files: lists the files that no command should change; None: they are not watched.
             warn_of_protected: called with a warning for the user when a command changed one of them.
             is_trusted: False if git may run there for tui-agent only behind walls.
@@ -63,22 +65,16 @@ class Workspace:
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
         self.spool_budget = SpoolBudget(self.spool_dir, spool_limit)
-        """Budget that the files of long output share."""
         self._warn = warn
         self.changing_calls = ChangingCalls()
         self.versions = FileVersions()
         """The last version of each file that read, write or edit saw."""
         self.contents = contents
-        """Store for the contents of changed files; None: they are not stored."""
         ours = (self.spool_dir, *(Path(os.path.realpath(path)) for path in private))
         self.tree = TreeWatch(self.root, contents, ours, is_trusted=is_trusted) if contents is not None else None
-        """Detects the changes of commands; None: they are not detected."""
         self.protected = None if protected_files is None else self._protected_watch(protected_files)
-        """Detects changes of protected files by commands; None: they are not detected."""
         self.warn_of_protected = warn_of_protected or _ignore
-        """Warns the user; call it on the event loop."""
         self.note_withheld = note_withheld
-        """Shows the user a note on withheld variables, if settings can let them through; call it on the event loop."""
         self._trial_temporary = trial_temporary
         self._warned_of_unwatched = False
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
