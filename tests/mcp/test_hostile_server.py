@@ -52,15 +52,6 @@ async def test_a_pattern_of_a_server_never_runs_against_arguments() -> None:
         assert complaints_about(tool, {"x": 1}) != [], "everything else of the schema holds"
 
 
-async def test_no_claim_spares_a_question() -> None:
-    async with running(hostile("poisoned")) as servers:
-        tool = servers.tools.find("mcp__h__read_file")
-
-        assert tool is not None
-        assert not tool.is_read_only({})
-        assert not tool.is_concurrency_safe({})
-
-
 async def test_results_are_marked_as_data_and_keep_images() -> None:
     async with running(hostile()) as servers:
         said = await servers.call("echo", {"text": "hi\u200b"})

@@ -1,6 +1,5 @@
 """Contents of an error of a model's server, in whatever shape it has, and the part of the request that it is about."""
 
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,6 +83,9 @@ def _status(value: object) -> int | None:
 
 
 def _plain(markup: str) -> str:
+    # It has the table of all 2,231 named characters.
+    import html
+
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 

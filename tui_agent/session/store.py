@@ -19,8 +19,7 @@ from tui_agent.protocol.regular_file import make_private_directories, sync_direc
 
 from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock
 from .journal_reader import JournalContents, scan_journal
-from .session_folds import SessionFolds
-from .stored_session import StoredSession
+from .stored_session import SessionFolds, StoredSession
 from .summary import SessionSummary, says, summarise
 
 JOURNAL_SUFFIX = ".jsonl"
@@ -202,7 +201,6 @@ class SessionStore:
         can be deleted without the other.
 
         Args:
-            session_id: the original.
             at_seq: number of the last event to copy; None for all.
             new_id: name of the copy; None for a random one.
 

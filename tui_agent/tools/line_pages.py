@@ -5,15 +5,12 @@ import codecs
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.protocol.regular_file import FileReader
 
 from .file_versions import KEPT_CONTENT, FileVersion, new_hash
 from .text_format import SAMPLE_SIZE, TextFormat, format_of
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 WHOLE_LIMIT = 64 * 1024 * 1024
 """Largest file in bytes that is read to its end, to count its lines and hash its content."""
@@ -70,7 +67,7 @@ class LineRequest:
 
 
 async def read_lines(
-    file: "AsyncBufferedReader",
+    file: FileReader,
     status: os.stat_result,
     form: TextFormat,
     start: bytes,

@@ -12,16 +12,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.regular_file import open_for_reading
+from tui_agent.protocol.regular_file import FileReader, open_for_reading
 from tui_agent.protocol.tool import JudgedTarget
 
 from .text_format import printable
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 _SEARCH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
 """Flag that opens a directory for looking up names, which needs no permission to list it."""
@@ -148,7 +144,7 @@ def names_in(path: Path, most: int) -> list[str]:
 @asynccontextmanager
 async def open_file(
     path: Path, shown: str, *, place: ResolvedPath | None = None
-) -> AsyncGenerator[tuple["AsyncBufferedReader", os.stat_result], None]:
+) -> AsyncGenerator[tuple[FileReader, os.stat_result], None]:
     """Open a file as `open_regular_file` does, without blocking the event loop; yield it and its `fstat`."""
     statuses: list[os.stat_result] = []
 

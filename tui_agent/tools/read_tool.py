@@ -3,13 +3,13 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.regular_file import FileReader
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import is_directory_error, missing_file_error, os_errors_as
@@ -22,9 +22,6 @@ from .pinned_directory import open_file
 from .text_format import SAMPLE_SIZE, counted, find_format, is_binary, printable
 from .typed_tool import Arguments, PathText, Position
 from .workspace import Workspace, WorkspaceTool
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 PAGE_LINES = 2_000
 """Lines of a page if the call does not set `limit`."""
@@ -106,7 +103,7 @@ class ReadTool(WorkspaceTool[ReadArguments]):
     async def _read_notebook(
         self,
         path: Path,
-        file: "AsyncBufferedReader",
+        file: FileReader,
         status: os.stat_result,
         start: bytes,
         args: ReadArguments,
@@ -139,7 +136,7 @@ class ReadTool(WorkspaceTool[ReadArguments]):
     async def _read_media(
         self,
         path: Path,
-        file: "AsyncBufferedReader",
+        file: FileReader,
         status: os.stat_result,
         start: bytes,
         media_type: str,

@@ -31,15 +31,6 @@ async def fitted(
         return outcome, [envelope.event for envelope in subscription.drain()]
 
 
-async def test_a_short_result_is_unchanged_and_measured() -> None:
-    result = ToolResult(content=(TextBlock(text="grün"), IMAGE), details={"a": 1})
-
-    outcome, _ = await fitted(result)
-
-    assert outcome.result is result
-    assert (outcome.size_bytes, outcome.truncated, outcome.persisted_path) == (45, False, None)
-
-
 async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Path) -> None:
     text = "".join(f"line {number}\n" for number in range(1000))
 
@@ -56,8 +47,7 @@ async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Pa
     assert shown.startswith("line 0\n")
     assert shown.endswith("line 999\n")
     assert str(kept) in shown
-    assert outcome.size_bytes == len(text)
-    assert outcome.truncated
+    assert outcome.whole_size == len(text)
 
 
 async def test_images_and_details_stay_beside_a_truncated_text() -> None:
@@ -76,7 +66,7 @@ async def test_a_write_error_is_published_and_the_model_still_gets_head_and_tail
 
     outcome, events = await fitted(ToolResult.of_text("x" * 1000), blocked)
 
-    assert outcome.truncated
+    assert outcome.whole_size == 1000
     assert outcome.persisted_path is None
     assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
 
@@ -86,7 +76,7 @@ async def test_truncating_again_changes_nothing() -> None:
     twice, _ = await fitted(once.result)
 
     assert twice.result == once.result
-    assert not twice.truncated
+    assert twice.whole_size is None
 
 
 async def test_lone_surrogates_in_documents_are_replaced() -> None:
@@ -168,6 +158,6 @@ async def test_an_archived_result_is_neither_truncated_nor_archived_again(tmp_pa
     once_more = await add_notes_and_truncate(again.services, again.state, long)
     archived = await add_notes_and_truncate(first.services, first.state, long)
 
-    assert (once_more.truncated, once_more.persisted_path) == (False, None)
+    assert (once_more.whole_size, once_more.persisted_path) == (None, None)
     assert once_more.result.text == "x" * 1000
     assert archived.persisted_path is not None

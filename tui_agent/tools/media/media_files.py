@@ -9,18 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.media_type import PDF, media_type_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
+from tui_agent.protocol.regular_file import FileReader
 from tui_agent.tools.text_format import counted
 
 from .image_files import load_image, refuse_large_image
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 PDF_LIMIT = 20_000_000
 """Most bytes of a PDF: as base64 text it leaves room for a conversation in a request of 32 MB, the API's limit."""
@@ -150,7 +147,7 @@ class MediaFile:
 
 
 async def load_media(
-    file: "AsyncBufferedReader",
+    file: FileReader,
     status: os.stat_result,
     start: bytes,
     media_type: str,

@@ -239,7 +239,6 @@ def _decision_rows(view: CallViewState, width: int, root: str) -> list[Line]:
 
 
 def _answer_text(resolution: ApprovalResolved) -> str:
-    """Return who answered a question, and what."""
     decision, by = resolution.decision, resolution.by
     if resolution.via:
         return via_words(decision, resolution.via)
@@ -285,5 +284,4 @@ def metric_text(name: str, value: float | str | bool) -> tuple[str, str]:
 
 
 def _labelled(label: str, value: str, width: int) -> list[Line]:
-    """Return a value beside its label."""
     return beside(label, lambda room: wrapped([(visible(value), "")], room), width, least=_LABEL)

@@ -251,8 +251,6 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     """Return the trusted part of a folder. Blocks.
 
     Args:
-        folder: the working directory.
-        locations: the user's directories.
         given: True if the user trusts the folder for this run (`--trust`).
     """
     contents = read_contents(folder, locations)
@@ -317,8 +315,6 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
     """Return the current trust in the settings of a folder; None if there is none. Blocks.
 
     Args:
-        folder: the project.
-        locations: the user's directories.
         given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules.
     """
     stored = TrustStore(locations).trust_in(folder)
@@ -532,11 +528,7 @@ def _difference(name: str, before: str | None, after: str | None) -> Iterator[st
 
 
 def _content_of(path: Path, folder: Path) -> bytes | None:
-    """Return the content of a file of the folder; None if it is missing or links out of the repository.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return the content of a file of the folder; None if it is missing or links out of the repository."""
     if path.name == SERVERS_FILE.name and path.is_dir():
         return None
     try:

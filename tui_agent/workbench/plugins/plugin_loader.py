@@ -207,11 +207,7 @@ class PluginProvider:
 
 
 def _checked_model(provider: Any) -> object:
-    """Return the facts of a provider that has all methods.
-
-    Raises:
-        ConfigurationError: a method is missing.
-    """
+    """Return the facts of a provider that has all methods."""
     for name in ("prepare", "stream", "aclose"):
         if not callable(getattr(provider, name, None)):
             raise ConfigurationError(f"its provider has no method `{name}`")
