@@ -16,6 +16,7 @@ import asyncio
 import json
 import secrets
 import signal
+import socket
 import sys
 import time
 from collections import defaultdict
@@ -308,7 +309,7 @@ class ScriptedMessagesServer(LoopbackServer):
                 if scripted.pace:
                     await asyncio.sleep(scripted.pace)
         if scripted.ending in ("cut", "reset"):
-            reply.cut(reset=scripted.ending == "reset")
+            _cut(reply, reset=scripted.ending == "reset")
         else:
             await reply.finish()
 
@@ -348,6 +349,16 @@ class ScriptedMessagesServer(LoopbackServer):
                 arguments = json.dumps(part.input) if part.raw_input is None else part.raw_input
                 call_id = part.id or f"toolu_{self._calls}"
                 return {"type": "tool_use", "id": call_id, "name": part.name, "input": arguments}
+
+
+def _cut(reply: HttpReply, *, reset: bool) -> None:
+    """Drop the connection in the middle of the answer; with `reset` the peer sees a reset instead of an end."""
+    if reset:
+        raw: socket.socket = reply.writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+        reply.writer.transport.abort()
+    else:
+        reply.writer.close()
 
 
 def _bearer(request: HttpRequest) -> str:

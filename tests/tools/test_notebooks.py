@@ -15,7 +15,7 @@ from tests.tools.test_read_images import image
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.tools.edit_tool import EditTool
-from tui_agent.tools.media import notebook_view
+from tui_agent.tools.media import notebook_cells
 from tui_agent.tools.media.notebook_file import read_notebook
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
@@ -133,13 +133,13 @@ async def test_damaged_images_are_decoded_no_oftener_than_sound_ones(
         tried.append(name)
         raise ToolError("damaged")
 
-    monkeypatch.setattr(notebook_view, "load_image", fail)
+    monkeypatch.setattr(notebook_cells, "load_image", fail)
     output = {"output_type": "display_data", "metadata": {}, "data": {"image/png": PICTURE}}
     (root / "many.ipynb").write_text(json.dumps(changed(lambda cells: cells[1].update(outputs=[output] * 50))))
 
     result = await call(ReadTool(workspace), path="many.ipynb")
 
-    assert len(tried) == notebook_view.MOST_IMAGES
+    assert len(tried) == notebook_cells.MOST_IMAGES
     assert "image 50 of cell 2: image/png, not shown" in result.text
 
 

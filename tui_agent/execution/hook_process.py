@@ -14,7 +14,7 @@ from threading import Thread
 from typing import IO, TypeAlias
 
 from tui_agent.protocol.pipes import signal_group
-from tui_agent.protocol.shell_script import open_script, script_argv
+from tui_agent.protocol.programs import open_script, script_argv
 
 MAX_OUTPUT_BYTES = 1024 * 1024
 """Most bytes that are kept of each stream of a command; it may print more."""

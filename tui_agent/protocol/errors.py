@@ -99,15 +99,7 @@ class ProviderError(TuiAgentError):
         summary: str = "",
         subject: RefusalSubject = "",
     ) -> None:
-        """
-        Args:
-            message: what happened, what was kept and what to do, for the user.
-            kind: kind of the failure; the loop retries those of `RETRYABLE_KINDS`.
-            status: HTTP status.
-            retry_after: seconds after which the server accepts the next request.
-            request_id: the server's id of the request.
-            summary: only what happened, for the sentence about a retry; empty: the message.
-            subject: part of the request that the server refused.
+        """Store the message, which tells the user what happened, what was kept and what to do, and the facts.
 
         Raises:
             ConfigurationError: `kind` is not a `ProviderErrorKind`.
@@ -116,6 +108,7 @@ class ProviderError(TuiAgentError):
             raise ConfigurationError(f"ProviderError has no kind {kind!r}; choose from {', '.join(_KINDS)}")
         super().__init__(message)
         self.kind: ProviderErrorKind = kind
+        """The loop retries those of `RETRYABLE_KINDS`."""
         self.status = status
         """HTTP status, if one was received; 200 for an error inside a stream."""
         self.retry_after = retry_after
@@ -124,7 +117,7 @@ class ProviderError(TuiAgentError):
         self.subject: RefusalSubject = subject
         """Part of the request that the server refused; the loop sends the request once more without it."""
         self.summary = summary or message
-        """Only what happened: while the loop tries again, the user has nothing to do."""
+        """Only what happened; by default the message. While the loop tries again, the user has nothing to do."""
 
     @property
     def retryable(self) -> bool:

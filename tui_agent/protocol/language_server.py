@@ -1,7 +1,7 @@
-"""Configuration of a language server, and the questions about code that it answers."""
+"""Configuration of a language server, a start of one, and the questions about code that it answers."""
 
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -71,3 +71,18 @@ class LookupAnswer:
 LookUp: TypeAlias = Callable[[LookupKind, Path | None, CodePosition | None, str], Awaitable[LookupAnswer]]
 """Answers a question of a kind about the name at a position of a file, or about the symbols of a file, or without one
 about those of the workspace whose names match a text. Raises `ToolError` if no server can answer it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedProgram:
+    """One start of a server."""
+
+    argv: tuple[str, ...]
+    """Command line, with walls and marks."""
+    environment: Mapping[str, str]
+    descriptors: tuple[int, ...]
+    started: Callable[[int], object]
+    """Called with the id of the first process."""
+    end: Callable[[int | None], object]
+    """Ends everything that still runs, and removes what the start needed; called with the id of the first process, None
+    if it could not be started. Blocks."""

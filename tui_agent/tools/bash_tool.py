@@ -18,8 +18,7 @@ from tui_agent.git.git_program import refusal_note
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
-from tui_agent.protocol.programs import find_program
-from tui_agent.protocol.shell_script import script_argv, start_directory
+from tui_agent.protocol.programs import find_program, script_argv, start_directory
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,

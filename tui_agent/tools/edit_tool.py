@@ -1,6 +1,7 @@
 """The edit tool: replace exact text in a file, or change a cell of a notebook."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -11,7 +12,7 @@ from .file_change import LoadedFile, PlannedChange, Target, plan_change
 from .file_change_tool import FileArguments, FileChangeTool
 from .file_errors import missing_file_error
 from .file_versions import UnseenChangeError
-from .media.notebook_edit import CellAction, CellEdit, change_notebook
+from .media.notebook_cells import CellAction, CellEdit, change_notebook
 from .media.notebook_file import SUFFIX, read_notebook
 from .text_match import Replacement, replace_text
 from .typed_tool import PathText
@@ -61,8 +62,8 @@ class EditTool(FileChangeTool[EditArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace, "edit", _DESCRIPTION, EditArguments)
 
-    def call_notices_changes(self, args: EditArguments) -> bool:
-        return self._workspace.versions.last_seen(self._workspace.resolve(args.path)) is not None
+    def _notices(self, path: Path) -> bool:
+        return self._workspace.versions.last_seen(path) is not None
 
     def call_summary(self, args: EditArguments) -> str:
         removed, added = replaced_lines(args.old_string, args.new_string)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError, Subject, ToolContext, ToolResult
 
 from .file_change import LoadedFile, PlannedChange, Target, load_file, make_change
@@ -59,9 +60,18 @@ class FileChangeTool(WorkspaceTool[FileArgs]):
             reported = partial(unseen.count_as_seen, self._workspace.versions) if unseen is not None else None
             raise PreviewError(str(error), preview, reported) from error
 
-    async def call_later_changes(self, args: FileArgs) -> str:
-        path = self._workspace.resolve(args.path)
-        if self._workspace.versions.last_seen(path) is None:
+    @abstractmethod
+    def _notices(self, path: Path) -> bool:
+        """Return True if a call itself refuses a file that changed since the model read it."""
+
+    def notices_changes(self, arguments: JsonObject) -> bool:
+        args = self._parsed(arguments)
+        return args is not None and self._notices(self._workspace.resolve(args.path))
+
+    async def later_changes(self, arguments: JsonObject) -> str:
+        args = self._parsed(arguments)
+        path = None if args is None else self._workspace.resolve(args.path)
+        if path is None or self._workspace.versions.last_seen(path) is None:
             return ""
         place, shown = ResolvedPath(path), self._workspace.display(path)
         async with self._workspace.alone_with(path):

@@ -41,7 +41,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         super().__init__("bash_output", _OUTPUT_DESCRIPTION, BashOutputArguments, read_only=True)
         self._jobs = jobs
 
-    def call_is_concurrency_safe(self, args: BashOutputArguments) -> bool:
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
         # What a call has returned is read: it must not start for a message that is discarded.
         return False
 
@@ -110,7 +110,7 @@ class KillBashTool(TypedTool[KillBashArguments]):
     def call_is_read_only(self, args: KillBashArguments) -> bool:
         return not any(job.was_sent for job in self._jobs.running if job.task_id == args.task_id)
 
-    def call_is_concurrency_safe(self, args: KillBashArguments) -> bool:
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
         # It must not start before the model's message is complete, nor beside other calls.
         return False
 

@@ -16,8 +16,8 @@ from .file_errors import is_directory_error, missing_file_error, os_errors_as
 from .file_versions import FileVersion, digest_of
 from .line_pages import INLINE_LIMIT, PIECE, Line, LinePage, LineRequest, read_lines
 from .media.media_files import load_media
+from .media.notebook_cells import NOTEBOOK_LIMIT, notebook_page
 from .media.notebook_file import SUFFIX, read_notebook
-from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file
 from .text_format import SAMPLE_SIZE, counted, find_format, is_binary, printable
 from .typed_tool import Arguments, PathText, Position

@@ -6,8 +6,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.protocol.programs import find_program
-from tui_agent.protocol.shell_script import open_script
+from tui_agent.protocol.programs import find_program, open_script
 
 from .processes.child_environment import child_environment
 

@@ -68,10 +68,6 @@ class TypedTool(Tool, Generic[Args]):
         """Return True if this call changes nothing."""
         return self._read_only
 
-    def call_is_concurrency_safe(self, args: Args) -> bool:
-        """Return True if this call may run at the same time as others."""
-        return self.call_is_read_only(args)
-
     def call_accesses(self, args: Args) -> Accesses | None:
         """Return the resolved paths this call touches; None if they are unknown.
 
@@ -84,10 +80,6 @@ class TypedTool(Tool, Generic[Args]):
         """Return the subject that permission rules match; None if the tool's rules have no pattern."""
         return None
 
-    def call_notices_changes(self, args: Args) -> bool:
-        """Return True if this call itself refuses a file that changed since the model read it."""
-        return False
-
     def call_question(self, args: Args) -> ServerQuestion | None:
         """Return what the engine asks the user before this call runs; None for no question."""
         return None
@@ -98,10 +90,6 @@ class TypedTool(Tool, Generic[Args]):
 
     def call_summary(self, args: Args) -> str:
         """Return a summary of this call; the caller puts it on one line."""
-        return ""
-
-    async def call_later_changes(self, args: Args) -> str:
-        """Return how this call's files were changed since it ended, for the model; empty if they were not."""
         return ""
 
     async def call_preview(self, args: Args) -> Preview | None:
@@ -131,10 +119,6 @@ class TypedTool(Tool, Generic[Args]):
         args = self._parsed(arguments)
         return self._read_only if args is None else self.call_is_read_only(args)
 
-    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
-        args = self._parsed(arguments)
-        return self._read_only if args is None else self.call_is_concurrency_safe(args)
-
     def interruptible(self, arguments: JsonObject) -> bool:
         return self.is_read_only(arguments)
 
@@ -148,10 +132,6 @@ class TypedTool(Tool, Generic[Args]):
     def subject(self, arguments: JsonObject) -> Subject | None:
         args = self._parsed(arguments)
         return None if args is None else self.call_subject(args)
-
-    def notices_changes(self, arguments: JsonObject) -> bool:
-        args = self._parsed(arguments)
-        return args is not None and self.call_notices_changes(args)
 
     def question(self, arguments: JsonObject) -> ServerQuestion | None:
         args = self._parsed(arguments)
@@ -172,10 +152,6 @@ class TypedTool(Tool, Generic[Args]):
         if args is None:
             return None
         return await self.call_preview(args)
-
-    async def later_changes(self, arguments: JsonObject) -> str:
-        args = self._parsed(arguments)
-        return "" if args is None else await self.call_later_changes(args)
 
     def _parsed(self, arguments: JsonObject) -> Args | None:
         try:

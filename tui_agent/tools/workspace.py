@@ -1,18 +1,24 @@
-"""The working directory of the tools: it resolves paths and remembers the versions of files that were read."""
+"""The working directory of the tools: it resolves paths and remembers the versions of files that were read.
+
+Calls that change files at the same time know of one another, so that each reports its own changes.
+"""
 
 import asyncio
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.tool import JudgedTarget
 
-from .changing_calls import ChangingCalls
+from .atomic_write import is_temporary_of
 from .content_store import ContentStore
 from .file_errors import existing_name
 from .file_versions import FileVersions
@@ -22,6 +28,55 @@ from .protected_watch import ListProtectedFiles, ProtectedWatch
 from .text_format import printable_name
 from .tree_watch import TreeWatch
 from .typed_tool import Args, TypedTool
+
+Writes: TypeAlias = Collection[Path] | None
+"""Resolved paths that a call changes, each with everything below it; None if they are unknown."""
+
+
+@dataclass(slots=True, eq=False)
+class ChangingCall:
+    """One call while it changes files."""
+
+    writes: Writes
+    others: list[Writes] = field(default_factory=list[Writes])
+    """Paths of the calls that ran at some time while this one did."""
+
+    def may_have_changed(self, path: Path) -> bool:
+        """Return True if a change of a file may be this call's.
+
+        Each change is at least one call's: one that no call names is that of every call, or of those whose paths are
+        unknown.
+        """
+        if self.writes is not None and _covers(self.writes, path):
+            return True
+        others = tuple(self.others)  # A copy, because this runs in a thread while other calls begin.
+        if any(other is not None and _covers(other, path) for other in others):
+            return False
+        return self.writes is None or None not in others
+
+
+class ChangingCalls:
+    """The calls of one workspace that change files now."""
+
+    def __init__(self) -> None:
+        self._running: list[ChangingCall] = []
+
+    @contextmanager
+    def entered(self, writes: Writes) -> Generator[ChangingCall]:
+        """Count a call among them. Enter before its first look at the files and leave after the last."""
+        call = ChangingCall(writes, [other.writes for other in self._running])
+        for other in self._running:
+            other.others.append(writes)
+        self._running.append(call)
+        try:
+            yield call
+        finally:
+            self._running.remove(call)
+
+
+def _covers(writes: Collection[Path], path: Path) -> bool:
+    return any(path.is_relative_to(write) or is_temporary_of(path, write) for write in writes)
+
 
 _TEMPORARY = "/tmp/"
 """Directory that commands in trials have for themselves: its path means theirs if nothing is there."""
@@ -49,10 +104,12 @@ class Workspace:
         Args:
             root: the working directory; relative paths start here.
             spool_dir: directory for output that is too long for the model; created, 0700, when first needed.
-            contents: store for the contents of changed files; None: they are not stored.
+            contents: store for the contents of changed files; None: they are not stored, nor changes of commands
+                detected.
             private: directories of tui-agent, in which changes of commands are not detected.
             spool_limit: most bytes in all files of long output.
-            warn: called with a warning for the user when this limit is reached; None: only tool results mention it.
+            warn: called with a warning for the user when this limit is reached; None: only tool results mention it. As
+                the others, it is called on the event loop.
             protected_files: lists the files that no command should change; None: they are not watched.
             warn_of_protected: called with a warning for the user when a command changed one of them.
             is_trusted: False if git may run there for tui-agent only behind walls.
@@ -63,22 +120,16 @@ class Workspace:
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
         self.spool_budget = SpoolBudget(self.spool_dir, spool_limit)
-        """Budget that the files of long output share."""
         self._warn = warn
         self.changing_calls = ChangingCalls()
         self.versions = FileVersions()
         """The last version of each file that read, write or edit saw."""
         self.contents = contents
-        """Store for the contents of changed files; None: they are not stored."""
         ours = (self.spool_dir, *(Path(os.path.realpath(path)) for path in private))
         self.tree = TreeWatch(self.root, contents, ours, is_trusted=is_trusted) if contents is not None else None
-        """Detects the changes of commands; None: they are not detected."""
         self.protected = None if protected_files is None else self._protected_watch(protected_files)
-        """Detects changes of protected files by commands; None: they are not detected."""
         self.warn_of_protected = warn_of_protected or _ignore
-        """Warns the user; call it on the event loop."""
         self.note_withheld = note_withheld
-        """Shows the user a note on withheld variables, if settings can let them through; call it on the event loop."""
         self._trial_temporary = trial_temporary
         self._warned_of_unwatched = False
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()

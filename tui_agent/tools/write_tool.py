@@ -1,6 +1,7 @@
 """The write tool: create a file or replace its whole content."""
 
 import os
+from pathlib import Path
 
 from pydantic import Field
 
@@ -34,8 +35,8 @@ class WriteTool(FileChangeTool[WriteArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace, "write", _DESCRIPTION, WriteArguments)
 
-    def call_notices_changes(self, args: WriteArguments) -> bool:
-        return os.path.lexists(self._workspace.resolve(args.path))
+    def _notices(self, path: Path) -> bool:
+        return os.path.lexists(path)
 
     def call_summary(self, args: WriteArguments) -> str:
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from tui_agent.agent import AgentLoop
 from tui_agent.lsp.language_servers import LanguageServers
-from tui_agent.lsp.launched_program import LaunchedProgram
 from tui_agent.lsp.server_keeper import KeeperParts
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import FileChanged, FileState, ToolQueued
 from tui_agent.protocol.hooks import AfterTool
-from tui_agent.protocol.language_server import LanguageServer
+from tui_agent.protocol.language_server import LanguageServer, LaunchedProgram
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool import ToolResult

@@ -48,7 +48,7 @@ class HttpRequest:
 class HttpReply:
     """The answer to one request: either `send`, or `start`, any number of `write`, and `finish`.
 
-    Every method but `cut` raises `ConnectionError` once the peer is gone.
+    Every method raises `ConnectionError` once the peer is gone.
     """
 
     connection: h11.Connection
@@ -79,15 +79,6 @@ class HttpReply:
     async def finish(self) -> None:
         """End the body."""
         await self._put(h11.EndOfMessage())
-
-    def cut(self, *, reset: bool = False) -> None:
-        """Drop the connection in the middle of the answer; with `reset` the peer sees a reset instead of an end."""
-        if reset:
-            raw: socket.socket = self.writer.get_extra_info("socket")
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
-            self.writer.transport.abort()
-        else:
-            self.writer.close()
 
     async def _put(self, event: h11.Event) -> None:
         data = self.connection.send(event)

@@ -18,7 +18,6 @@ class EventWriter:
     _next: int = 0
     _flow: tuple[Flow, int] | None = None
     """Kind and index of the open text or thought."""
-    _signature: str = ""
 
     def begin(self, model: object) -> list[JsonObject]:
         """Return the first event; nothing if it was written."""

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import psutil
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.shell_script import open_script
+from tui_agent.protocol.programs import open_script
 from tui_agent.protocol.tool import StartedProcess
 from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
