@@ -77,9 +77,8 @@ from tui_agent.trial.trials import Trials
 
 if TYPE_CHECKING:
     # Imported at run time only for an agent with tool servers.
-    from tui_agent.mcp.kept_servers import KeptServers
     from tui_agent.mcp.server_parts import ServerParts
-    from tui_agent.mcp.server_pool import ConfiguredServer
+    from tui_agent.mcp.server_pool import ConfiguredServer, KeptServers
 
 _T = TypeVar("_T")
 
@@ -408,7 +407,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 
     def _kept_servers(self, mcp: Servers, root: Path | None, more: MoreOptions) -> "KeptServers":
         """Return the tool servers, and add to the options what uses them before each step."""
-        from tui_agent.mcp.kept_servers import KeptServers
+        from tui_agent.mcp.server_pool import KeptServers
 
         bus = more.setdefault("bus", EventBus())
         kept = KeptServers(

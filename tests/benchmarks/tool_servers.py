@@ -19,9 +19,8 @@ from pathlib import Path
 import psutil
 
 from tui_agent.execution import ToolRegistry
-from tui_agent.mcp.server_parts import ServerParts
+from tui_agent.mcp.server_parts import QuestionAnswer, SamplingAnswer, SamplingRequest, ServerParts, ServerQuestions
 from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
-from tui_agent.mcp.server_questions import QuestionAnswer, SamplingAnswer, SamplingRequest, ServerQuestions
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.server_question import FieldValue, FormField, ServerQuestion

@@ -46,11 +46,6 @@ def test_commands_options_and_values_are_completed(words: tuple[str, ...], expec
     assert offered(*words) == expected
 
 
-def test_the_first_word_is_a_command_or_an_option() -> None:
-    assert {"config", "doctor", "sessions"} <= set(offered(""))
-    assert "run" not in offered("")
-
-
 def test_stored_sessions_are_offered_by_id(clean_environment: Path, tmp_path: Path) -> None:
     store = SessionStore(Locations.of_user({}).sessions_dir)
     for name in ("alpha", "alto", "beta"):

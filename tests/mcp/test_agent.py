@@ -98,15 +98,6 @@ async def _changed(server: server_task.ServerTask) -> None:
     await until(lambda: any(tool.raw_name == "new" for tool in server.tools))
 
 
-async def test_a_long_result_is_kept_in_a_file_like_that_of_every_tool(tmp_path: Path) -> None:
-    options = replace(options_for(tmp_path), rules=(("allow", "mcp__h__*"),), mcp_config=config_file(tmp_path))
-    async with open_quietly(options, watched=False) as bench:
-        _, results = await run(bench, reply(call("mcp__h__long")))
-
-    assert len(results[0].text) < 100_000
-    assert "row" in results[0].text
-
-
 async def test_many_tools_are_found_on_demand() -> None:
     async with running(hostile("many"), window=100_000) as servers:
         assert servers.tools.names == ("find_tools",)

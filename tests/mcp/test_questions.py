@@ -20,7 +20,7 @@ from tui_agent.headless.command_handler import CommandHandler, PromptQueue
 from tui_agent.headless.plain_commands import PlainCommands
 from tui_agent.headless.plain_reporter import OpenQuestion, PlainReporter
 from tui_agent.mcp.client_callbacks import fields_of
-from tui_agent.mcp.server_questions import (
+from tui_agent.mcp.server_parts import (
     QuestionAnswer,
     SampledMessage,
     SamplingAnswer,

@@ -151,17 +151,6 @@ async def test_broken_project_settings_never_loosen_a_running_agent(
         assert decision(bench, tmp_path, "make") == "deny"
 
 
-async def test_corrected_settings_are_reloaded(locations: Locations, tmp_path: Path) -> None:
-    async with engine_in(tmp_path) as (bench, _):
-        live = bench.live_settings()
-        NO_TOML["deep lists"](locations.user_file)
-        await live.read_again()
-        write(locations.user_file, DENY_MAKE)
-        await live.read_again()
-
-        assert decision(bench, tmp_path, "make") == "deny"
-
-
 # --- other files ------------------------------------------------------------------------------------------------------
 
 DEEP_JSON = b'{"a":' * 100_000

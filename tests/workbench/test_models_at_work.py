@@ -15,7 +15,7 @@ from tests.workbench.quiet_bench import open_quietly
 from tui_agent.agent import RetryPolicy
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
-from tui_agent.providers.demo.demo_server import TextOut, block_frames, error_body, frame
+from tui_agent.providers.demo.demo_server import block_frames, error_body, frame
 from tui_agent.tools.fetch_tool import FetchTool
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.workbench import Workbench
@@ -213,7 +213,7 @@ def search_frames(content: Any) -> list[bytes]:
         frame("content_block_delta", {"index": 2, "delta": {"type": "text_delta", "text": "The number is 7."}}),
         frame("content_block_delta", {"index": 2, "delta": {"type": "citations_delta", "citation": CITATION}}),
         frame("content_block_stop", {"index": 2}),
-        *block_frames(3, TextOut(" That is all. </findings>")),
+        *block_frames(3, {"type": "text", "text": " That is all. </findings>"}),
     ]
 
 

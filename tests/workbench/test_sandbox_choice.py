@@ -15,7 +15,6 @@ from tui_agent.protocol.events import Warned
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.settings import Locations, load_settings
 from tui_agent.trial.trials import Trials
-from tui_agent.walls import bubblewrap
 from tui_agent.workbench.workbench import Workbench
 
 pytestmark = pytest.mark.slow
@@ -117,18 +116,7 @@ async def test_commands_ask_once_the_trial_works_no_more(tmp_path: Path, monkeyp
     assert warning.startswith("The trial does not work here any more, so commands ask from now on before they run")
 
 
-async def test_auto_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TUI_AGENT_SANDBOX")
-
-    async with open_quietly(options_for(tmp_path)) as bench:
-        assert bench.policy.trial.setting == "auto"
-
-
 def test_the_former_name_is_the_other_name_of_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUI_AGENT_SANDBOX", "bwrap")
 
     assert load_settings(Locations.of_user({"HOME": "/nowhere"})).settings.sandbox == "required"
-
-
-def test_bubblewrap_comes_with_the_package() -> None:
-    assert bubblewrap.found_bubblewraps(Path("/nowhere"))

@@ -15,7 +15,7 @@ from tests.support.fussy_server import FussyServer
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.protocol.facts.task_facts import TaskFact
-from tui_agent.providers.demo.demo_server import ToolUseOut, block_frames
+from tui_agent.providers.demo.demo_server import block_frames
 from tui_agent.session.journal import is_journal_open
 from tui_agent.session.store import SessionStore
 from tui_agent.settings import Locations
@@ -49,7 +49,7 @@ async def found(tasks: TaskList, holds: Callable[[TaskFact], bool]) -> TaskFact:
 
 
 def asking() -> list[bytes]:
-    return list(block_frames(0, ToolUseOut("t1", "bash", json.dumps(COMMAND))))
+    return list(block_frames(0, {"type": "tool_use", "id": "t1", "name": "bash", "input": json.dumps(COMMAND)}))
 
 
 @pytest.mark.parametrize("answer", ["allow", "deny"])

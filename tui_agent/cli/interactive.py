@@ -21,6 +21,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.text.line_view import forget_drawn_styles
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
@@ -153,8 +154,7 @@ def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     if offer is None:
         return True
     # Imported here because most starts do not ask this question.
-    from tui_agent.ui.app.question_app import TrustQuestion
-    from tui_agent.ui.dialogs.trust_screen import TrustPrompt
+    from tui_agent.ui.app.question_app import TrustPrompt, TrustQuestion
 
     prompt = TrustPrompt(str(offer.folder), offer.sections, offer.powers)
     answer = run_dialog(TrustQuestion(prompt, theme=theme))
@@ -355,6 +355,7 @@ async def _collect_garbage(bridge: AgentBridge) -> None:
     while True:
         await asyncio.sleep(_REST_SECONDS)
         if not bridge.is_busy and AnyScreen.pace.is_quiet(_REST_SECONDS):
+            forget_drawn_styles()
             collect_at_rest()
 
 

@@ -4,7 +4,6 @@ The page is inert (safety promise 17): Markdown becomes tags without HTML, image
 other text is escaped, and nothing is loaded.
 """
 
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -211,6 +210,9 @@ svg text { fill: var(--text); } svg .paper { fill: var(--page); }
 
 def html_text(text: str) -> str:
     """Return a text for HTML, with what a reader would not see as escapes."""
+    # It has the table of all 2,231 named characters, which only an export needs.
+    import html
+
     return html.escape(escaped(text))
 
 

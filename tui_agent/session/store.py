@@ -15,8 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError, SessionW
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
 from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import sync_directory
+from tui_agent.protocol.regular_file import make_private_directories, sync_directory
 
 from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock
 from .journal_reader import JournalContents, scan_journal

@@ -79,7 +79,7 @@ async def open_agent(
         max_tokens=settings.max_tokens,
         session_id=stored.id,
         before_effects=_effect_recorder(jobs.settled, flush),
-        before_requests=flush,
+        before_requests=session.journal.flush_outcomes if session.journal is not None else None,
         effects_published=jobs.settled,
         usage=spent.total,
         cost=spent.cost,

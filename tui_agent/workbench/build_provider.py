@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -158,11 +158,11 @@ async def printed_key(command: str) -> str:
     return key
 
 
-def _demo_server() -> "DemoServer":
+def _demo_server() -> "AbstractAsyncContextManager[DemoServer]":
     with IMPORTING:
-        from tui_agent.providers.demo import DemoServer
+        from tui_agent.providers.demo import demo_server
 
-    return DemoServer()
+    return demo_server()
 
 
 def _no_key(why: str) -> ProviderError:

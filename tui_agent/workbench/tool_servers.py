@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.mcp.server_config import key_variable, parse_server_file
-from tui_agent.mcp.server_parts import ServerParts
-from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
-from tui_agent.mcp.server_questions import (
+from tui_agent.mcp.server_parts import (
     NO_QUESTIONS,
     QuestionAnswer,
     SampledMessage,
     SamplingAnswer,
     SamplingRequest,
+    ServerParts,
     ServerQuestions,
 )
+from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ToolError

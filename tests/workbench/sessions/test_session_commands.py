@@ -108,14 +108,6 @@ async def test_doctor_shows_the_checks_of_the_command(tmp_path: Path) -> None:
     assert str(tmp_path) in text
 
 
-async def test_another_model_is_used_by_the_next_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
-    options = replace(options_for(tmp_path), demo=False)
-    async with open_quietly(options) as bench:
-        bench.models.choose("claude-test")
-        assert bench.agent.provider.model.name == "claude-test"
-
-
 async def test_the_demo_keeps_its_model_and_does_not_think(tmp_path: Path) -> None:
     options = options_for(tmp_path)
     async with open_quietly(options) as bench:

@@ -1,7 +1,10 @@
 """Widgets that draw rows whose strips they keep, so that a row that only moves is not drawn again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.geometry import Region
@@ -18,10 +21,14 @@ class RowStrips(Widget):
     counts.
     """
 
+    STYLE_PREFIX: ClassVar[str] = ""
+    """Beginning of the component classes that name the styles of runs, such as `call--`."""
+
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(name=name, id=id, classes=classes)
         self._drawn_rows: dict[int, Strip] = {}
         self._drawn_for: tuple[int, Color, Sequence[LineFilter]] | None = None
+        self._run_styles: dict[str, Style] = {}
 
     @property
     def drawn_width(self) -> int:
@@ -50,6 +57,14 @@ class RowStrips(Widget):
             return [strip.crop(*crop.column_span) for strip in strips]
         return strips
 
+    def move_rows(self, rows: int) -> None:
+        """Draw the rows where they are after a move up by `rows`; only those that come into sight are new."""
+        # What is drawn over the last row stays there.
+        kept = range(max(0, rows), self.size.height - 1)
+        moved = {y - rows: strip for y, strip in self._drawn_rows.items() if y in kept}
+        self.refresh(Region(0, 0, *self.scrollable_content_region.size))
+        self._drawn_rows = moved
+
     def _set_dirty(self, *regions: Region) -> None:
         super()._set_dirty(*regions)
         if not regions:
@@ -57,3 +72,23 @@ class RowStrips(Widget):
         for region in regions:
             for y in region.line_range:
                 self._drawn_rows.pop(y, None)
+
+    # --- rows of runs -------------------------------------------------------------------------------------------------
+
+    def notify_style_update(self) -> None:
+        """Forget the styles of runs, which depend on the theme and the focus."""
+        super().notify_style_update()
+        self._run_styles.clear()
+
+    def style_of(self, name: str) -> Style:
+        """Return the style of the component class `STYLE_PREFIX` with a name; Textual computes it for each frame."""
+        found = self._run_styles.get(name)
+        if found is None:
+            found = self._run_styles[name] = self.get_component_rich_style(f"{self.STYLE_PREFIX}{name}", partial=True)
+        return found
+
+    def strip_of(self, runs: Iterable[tuple[str, str]], over: Style | None = None) -> Strip:
+        """Return a row of the widget's width; each run is a text with the name of its style, over the base style."""
+        base = self.rich_style if over is None else self.rich_style + over
+        segments = [Segment(text, base + self.style_of(name) if name else base) for text, name in runs if text]
+        return Strip(segments).adjust_cell_length(self.size.width, base)

@@ -24,8 +24,7 @@ from tui_agent.context import (
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import FrozenModel, JsonObject, is_array, is_object
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.protocol.secret_variables import mask_secrets
 from tui_agent.protocol.toml_text import parse_toml
