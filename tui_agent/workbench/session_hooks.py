@@ -12,7 +12,7 @@ from tui_agent.execution import HookBus
 from tui_agent.execution.hook_bus import HookEvent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import HookEnded, HookFailed, Warned
-from tui_agent.protocol.facts.hook_facts import HookFact
+from tui_agent.protocol.facts.page_facts import HookFact
 from tui_agent.settings import LoadedSettings
 
 from .configuration.found_hooks import FoundHooks, own_hooks, project_hooks

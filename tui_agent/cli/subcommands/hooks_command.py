@@ -25,7 +25,7 @@ from tui_agent.hook_files.tool_vocabulary import (
 )
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnded
-from tui_agent.protocol.facts.hook_facts import HookFact
+from tui_agent.protocol.facts.page_facts import HookFact
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, load_settings
