@@ -24,7 +24,7 @@ DELTA_INTERVAL = 0.25
 """Seconds that deltas may wait to be written together."""
 
 EVENT_INTERVAL = 0.05
-"""Seconds that other events may wait after a write. Requests and calls with effects do not: they flush the journal."""
+"""Seconds that events may wait after a write. What starts or reports effects does not: it flushes the journal."""
 
 RETRY_AFTER = 1.0
 """Seconds until a failed write is retried, unless a new event triggers a write earlier."""
