@@ -32,7 +32,7 @@ from pydantic import (
 
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, CacheLifetime, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.screen_choices import STATUS, TITLE, StatusItem, TitleItem
+from tui_agent.protocol.facts.screen_facts import STATUS, TITLE, StatusItem, TitleItem
 from tui_agent.protocol.language_server import LanguageServer
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict

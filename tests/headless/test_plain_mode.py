@@ -24,7 +24,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
-from tui_agent.protocol.facts.model_facts import SideAnswer
+from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand

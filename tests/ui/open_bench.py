@@ -5,7 +5,7 @@ from typing import Any
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.facts.rule_facts import RulesInForce
+from tui_agent.protocol.facts.page_facts import RulesInForce
 
 
 class Empty:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
+from tui_agent.protocol.facts.page_facts import RuleFact, RulesInForce, ToolFact
 from tui_agent.protocol.permissions import Verdict
 
 SETTINGS = (

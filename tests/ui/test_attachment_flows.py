@@ -10,7 +10,7 @@ from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage
 from tests.ui.test_queue_flows import queueing, texts
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
+from tui_agent.protocol.facts.screen_facts import PromptAttachment
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, UserMessage
 
 pytestmark = pytest.mark.slow

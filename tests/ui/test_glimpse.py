@@ -8,7 +8,7 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, SessionLoaded
-from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_facts import HistoryTail
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment

@@ -12,8 +12,7 @@ from tests.ui.rule_stage import FakeRules
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.protocol.events import ApprovalResolved, BackgroundEnded, BackgroundStarted, PermissionDecided
-from tui_agent.protocol.facts.job_facts import JobFact
-from tui_agent.protocol.facts.rule_facts import RuleFact
+from tui_agent.protocol.facts.page_facts import JobFact, RuleFact
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 

@@ -10,7 +10,7 @@ from tests.ui.app.fake_sessions import PageService
 from tests.ui.app.saved_sessions import NOW
 from tests.ui.app.still_sessions import ROWS, StillShelf
 from tests.ui.still import FakeAgent, bridge_to, drawn
-from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
+from tui_agent.protocol.facts.screen_facts import FirstPage, SessionOffer
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_picker import NoKey, SessionInUse
 from tui_agent.ui.app.session_screen import SessionScreen

@@ -9,7 +9,7 @@ from tests.support.examples import only_long
 from tests.ui.still import pressing, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import Failed, SessionLoaded
-from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
+from tui_agent.protocol.facts.screen_facts import PromptAttachment
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.workbench.workspace_completion import SourceSymbol

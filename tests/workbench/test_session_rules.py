@@ -11,7 +11,7 @@ from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import decision, options_for
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.facts.rule_facts import RuleFact
+from tui_agent.protocol.facts.page_facts import RuleFact
 from tui_agent.protocol.trial import TrialFacts
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_rules import SessionRules, trial_fact

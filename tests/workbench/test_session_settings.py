@@ -10,7 +10,7 @@ import pytest
 from tests.support.table import table
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.setting_facts import SettingFact
+from tui_agent.protocol.facts.page_facts import SettingFact
 from tui_agent.settings import Locations, key_names
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_settings import SessionSettings, meanings

@@ -14,7 +14,7 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import ApprovalResolved
-from tui_agent.protocol.facts.task_facts import TaskFact
+from tui_agent.protocol.facts.page_facts import TaskFact
 from tui_agent.providers.demo.demo_server import block_frames
 from tui_agent.session.journal import is_journal_open
 from tui_agent.session.store import SessionStore

@@ -15,7 +15,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import AgentCreated, AgentDestroyed, SessionRewound, Warned
-from tui_agent.protocol.facts.model_facts import SideAnswer
+from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.protocol.messages import (
     JsonObject,
     Message,

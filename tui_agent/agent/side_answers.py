@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 
 from tui_agent.protocol.errors import ProviderError
-from tui_agent.protocol.facts.model_facts import SideAnswer
+from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.provider import ModelProvider, ModelRequest, StreamEvent

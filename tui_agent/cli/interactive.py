@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import SessionOpenError, TuiAgentError
-from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_facts import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.app_sessions import AppSessions
 from tui_agent.ui.app.shutdown import exit_on_signals, run_and_exit, run_dialog

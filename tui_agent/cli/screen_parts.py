@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.screen_choices import ScreenChoices
+from tui_agent.protocol.facts.screen_facts import ScreenChoices
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, Settings
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings

@@ -23,7 +23,7 @@ from .sessions.side_requests import SideRequests
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
     from tui_agent.definitions.records import Definitions
-    from tui_agent.protocol.facts.definition_facts import DefinitionFact
+    from tui_agent.protocol.facts.page_facts import DefinitionFact
 
     from .typed_definitions import TypedDefinitions
 

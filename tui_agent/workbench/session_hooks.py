@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tui_agent.agent import AgentLoop
@@ -11,7 +12,7 @@ from tui_agent.execution import HookBus
 from tui_agent.execution.hook_bus import HookEvent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import HookEnded, HookFailed, Warned
-from tui_agent.protocol.facts.hook_facts import HookFact
+from tui_agent.protocol.facts.page_facts import HookFact
 from tui_agent.settings import LoadedSettings
 
 from .configuration.found_hooks import FoundHooks, own_hooks, project_hooks
@@ -58,20 +59,18 @@ class SessionHooks:
 
     def list(self) -> tuple[HookFact, ...]:
         """Return the hooks in the order in which they are asked. Reads the hook files."""
-        settings = (self._with_last(fact, fact.command) for fact in settings_hook_facts(self._loaded))
-        plugins = (self._with_last(fact, f"{fact.origin}: {fact.command}") for fact in plugin_hook_facts(self._plugins))
-        found = own_hooks(self._folder), project_hooks(self._folder)
-        is_on = self._loaded.settings.hook_files
-        why_not = "not accepted, or changed since the session began" if is_on else "hook_files is off"
-        running = self.files
-        if running is None:
-            return (*settings, *plugins, *hook_file_facts(*found, (), why_not=why_not))
-        return (*settings, *plugins, *hook_file_facts(*found, running.hooks, running.results, why_not=why_not))
+        why_not = "not accepted, or changed since the session began"
+        runs, results = (), None
+        if self.files is not None:
+            runs, results = self.files.hooks, self.files.results
+        facts = hook_facts(self._loaded, self._plugins, self._folder, runs, results, why_not=why_not)
+        return tuple(map(self._with_last, facts))
 
-    def _with_last(self, fact: HookFact, name: str) -> HookFact:
-        """Return a hook with its last answer, which was published under a name."""
-        words, has_failed = self._last.get((fact.event, name), ("", False))
-        return replace(fact, last=words, has_failed=has_failed)
+    def _with_last(self, fact: HookFact) -> HookFact:
+        """Return a hook of the settings or of a plugin with its last answer; those of files have it already."""
+        names = (fact.command, f"{fact.origin}: {fact.command}")
+        found = next((self._last[fact.event, name] for name in names if (fact.event, name) in self._last), None)
+        return fact if found is None else replace(fact, last=found[0], has_failed=found[1])
 
     def _note(self, event: HookEnded | HookFailed) -> None:
         is_failed = isinstance(event, HookFailed)
@@ -119,19 +118,28 @@ async def open_file_hooks(
     return hooks
 
 
-def settings_hook_facts(loaded: LoadedSettings) -> tuple[HookFact, ...]:
-    """Return the hooks of the settings."""
+def hook_facts(
+    loaded: LoadedSettings,
+    plugins: LoadedPlugins,
+    folder: Path,
+    runs: "Collection[FileHook]",
+    results: "Mapping[FileHook, LastResult] | None" = None,
+    *,
+    why_not: str,
+) -> tuple[HookFact, ...]:
+    """Return the hooks of the settings, of plugins, and of hook files, whose others than `runs` do not run."""
     origin = loaded.origins.get("hooks", "")
-    return tuple(HookFact(hook.on, "", hook.command, origin) for hook in loaded.settings.hooks)
-
-
-def plugin_hook_facts(plugins: LoadedPlugins) -> tuple[HookFact, ...]:
-    """Return the hooks of plugins."""
-    return tuple(
+    of_plugins = (
         HookFact(event, "", hook.name, owner)
         for owner, bus in plugins.hooks.items()
         for event in get_args(HookEvent)
         for hook in bus.hooks(event)
+    )
+    why_not = why_not if loaded.settings.hook_files else "hook_files is off"
+    return (
+        *(HookFact(hook.on, "", hook.command, origin) for hook in loaded.settings.hooks),
+        *of_plugins,
+        *hook_file_facts(own_hooks(folder), project_hooks(folder), runs, results, why_not=why_not),
     )
 
 

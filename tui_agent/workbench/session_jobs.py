@@ -3,7 +3,7 @@
 from contextlib import AsyncExitStack
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.facts.job_facts import JobFact
+from tui_agent.protocol.facts.page_facts import JobFact
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.bash_tool import output_text
 

@@ -10,7 +10,7 @@ from typing import Literal
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.facts.page_facts import ModelFact
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import AnthropicProvider

@@ -10,7 +10,7 @@ from tui_agent.execution.contained_calls import Crash, try_call
 from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
+from tui_agent.protocol.facts.page_facts import RuleFact, RulesInForce, ToolFact
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.tool import Tool

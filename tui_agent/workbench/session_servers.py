@@ -16,7 +16,7 @@ from tui_agent.execution import ToolRegistry
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.facts.server_facts import ServerFact
+from tui_agent.protocol.facts.page_facts import ServerFact
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.tool_server import ToolServer

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.facts.task_facts import TaskFact, TaskQuestion, TaskState
+from tui_agent.protocol.facts.page_facts import TaskFact, TaskQuestion, TaskState
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.session.journal import is_journal_open
 from tui_agent.session.store import LIVE_SUFFIX, SessionStore

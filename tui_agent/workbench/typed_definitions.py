@@ -17,7 +17,7 @@ from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill,
 from tui_agent.definitions.skill_tool import SkillTool, skill_catalogue, skill_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import RunEnded, ToolEnded
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
+from tui_agent.protocol.facts.page_facts import DefinitionFact
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.prompt_command import RESERVED_COMMANDS, PromptCommand
 from tui_agent.protocol.provider import ModelProvider

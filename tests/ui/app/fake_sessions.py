@@ -3,7 +3,7 @@
 from textual.screen import ModalScreen
 
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.facts.first_page_data import FirstPage
+from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.app_requests import OpenedSession, SessionTarget
 

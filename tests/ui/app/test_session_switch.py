@@ -12,7 +12,7 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
-from tui_agent.protocol.facts.screen_choices import ScreenChoices
+from tui_agent.protocol.facts.screen_facts import ScreenChoices
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat.app_requests import SessionTarget

@@ -13,7 +13,7 @@ from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError, TuiAgentError
 from tui_agent.protocol.events import MessageDelta, Noticed
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
+from tui_agent.protocol.facts.page_facts import DefinitionFact
 from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand

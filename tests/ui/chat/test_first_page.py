@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from tests.ui.app.fake_sessions import PageService
 from tests.ui.still import FakeAgent, bridge_to, drawn, notes
-from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
+from tui_agent.protocol.facts.screen_facts import FirstPage, SessionOffer
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat import chat_body

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from tests.support.table import table
 from tests.ui.stage import Stage, StageTool, stage
-from tui_agent.protocol.facts.screen_choices import ScreenChoices
+from tui_agent.protocol.facts.screen_facts import ScreenChoices
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.composer.vim_keys import VimKeys
 

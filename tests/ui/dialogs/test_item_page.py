@@ -10,8 +10,7 @@ from tests.ui.stage import Stage, stage
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.protocol.events import FileChanged
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
-from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.facts.page_facts import DefinitionFact, ModelFact
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.dialogs.chooser_page import ChooserPage, model_items

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage
-from tui_agent.protocol.facts.job_facts import JobFact
+from tui_agent.protocol.facts.page_facts import JobFact
 from tui_agent.ui.dialogs.answer_rules import FOCUS_SECONDS, RESTING_SECONDS, SEEN_SECONDS
 from tui_agent.ui.dialogs.jobs_screen import JobsScreen
 from tui_agent.ui.dialogs.list_page import CONFIRM_SECONDS

@@ -8,7 +8,7 @@ from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.events import ApprovalRequested, PermissionDecided, ToolEnded, ToolQueued
-from tui_agent.protocol.facts.rule_facts import RuleFact
+from tui_agent.protocol.facts.page_facts import RuleFact
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.tool_events import ToolStarted
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen

@@ -10,7 +10,7 @@ from tests.ui.open_bench import bench_of
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import StageTool, stage
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.facts.model_facts import SideAnswer
+from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.dialogs.side_question_page import SideQuestionPage
 from tui_agent.ui.text.rows_view import RowsView

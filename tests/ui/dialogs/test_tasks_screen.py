@@ -13,7 +13,7 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import RunStarted, SessionCreated
-from tui_agent.protocol.facts.task_facts import TaskFact, TaskQuestion
+from tui_agent.protocol.facts.page_facts import TaskFact, TaskQuestion
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.session.journal_writer import JournalWriter
 from tui_agent.ui.dialogs.tasks_screen import TasksScreen

@@ -25,18 +25,18 @@ from tui_agent.hook_files.tool_vocabulary import (
 )
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnded
-from tui_agent.protocol.facts.hook_facts import HookFact
+from tui_agent.protocol.facts.page_facts import HookFact
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, load_settings
 from tui_agent.workbench.built_in_tools import built_in_tools
-from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.found_hooks import own_hooks
 from tui_agent.workbench.configuration.named_secrets import withhold_named_secrets
 from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.file_hooks import matched_hooks, rule_fits, run_hook
 from tui_agent.workbench.hook_commands import command_hooks
 from tui_agent.workbench.plugins.plugin_loader import load_plugins
-from tui_agent.workbench.session_hooks import hook_file_facts, plugin_hook_facts, settings_hook_facts
+from tui_agent.workbench.session_hooks import hook_facts
 
 HOOK_FAILED = 1
 """Exit code if a command failed."""
@@ -135,17 +135,11 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
 
 
 def _facts() -> tuple[HookFact, ...]:
-    folder = Path.cwd()
-    loaded = load_settings(_locations())
-    settings = settings_hook_facts(loaded)
-    own = own_hooks(folder)
+    folder, loaded = Path.cwd(), load_settings(_locations())
     trust = folder_trust(folder, _locations())
-    plugins = plugin_hook_facts(load_plugins(loaded.settings, folder))
-    if not loaded.settings.hook_files:
-        return (*settings, *plugins, *hook_file_facts(own, project_hooks(folder), (), why_not="hook_files is off"))
     why_not = trust.hooks_refusal.partition(" not run: ")[2] or "you did not accept it"
-    runs = (*own.hooks, *trust.hooks.hooks)
-    return (*settings, *plugins, *hook_file_facts(own, project_hooks(folder), runs, why_not=why_not))
+    runs = (*own_hooks(folder).hooks, *trust.hooks.hooks) if loaded.settings.hook_files else ()
+    return hook_facts(loaded, load_plugins(loaded.settings, folder), folder, runs, why_not=why_not)
 
 
 async def _answer_of(hook: HookSettings, call: ToolCall, result: str) -> HookEnded | HookFailed:

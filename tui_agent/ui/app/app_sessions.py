@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.engine_imports import IMPORTING
-from tui_agent.protocol.facts.first_page_data import FirstPage
+from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.app_requests import OpenedSession, SessionTarget
 from tui_agent.workbench.configuration.launch_options import LaunchOptions

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from textual.driver import Driver
 from textual.events import AppBlur, AppFocus, Event, Key, MouseEvent, Paste
 
-from tui_agent.protocol.facts.screen_choices import TITLE, TitleItem
+from tui_agent.protocol.facts.screen_facts import TITLE, TitleItem
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import one_line

@@ -20,8 +20,7 @@ from textual.notifications import SeverityLevel
 
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.history_tail import HistoryTail
-from tui_agent.protocol.facts.screen_choices import ScreenChoices
+from tui_agent.protocol.facts.screen_facts import HistoryTail, ScreenChoices
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command

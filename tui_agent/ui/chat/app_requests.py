@@ -6,8 +6,7 @@ from typing import Literal, Protocol
 from textual.message import Message
 from textual.screen import Screen
 
-from tui_agent.protocol.facts.first_page_data import FirstPage
-from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_facts import FirstPage, HistoryTail
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 

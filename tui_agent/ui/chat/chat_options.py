@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tui_agent.protocol.facts.history_tail import HistoryTail
-from tui_agent.protocol.facts.screen_choices import ScreenChoices
+from tui_agent.protocol.facts.screen_facts import HistoryTail, ScreenChoices
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 

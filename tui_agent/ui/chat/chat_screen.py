@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_facts import HistoryTail
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen

@@ -15,7 +15,7 @@ from textual.events import Click
 from textual.widget import Widget
 
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.first_page_data import FirstPage
+from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.choice_texts import CYCLED_MODES, MODES
 from tui_agent.ui.base.commands import bindings_for, command, hint

@@ -14,7 +14,7 @@ from textual.timer import Timer
 from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Status
-from tui_agent.protocol.facts.screen_choices import STATUS, StatusItem
+from tui_agent.protocol.facts.screen_facts import STATUS, StatusItem
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh

@@ -11,8 +11,7 @@ from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, tokens_text
 from tui_agent.protocol.diffs import Diff
-from tui_agent.protocol.facts.model_facts import ModelFact
-from tui_agent.protocol.facts.server_facts import ServerFact
+from tui_agent.protocol.facts.page_facts import ModelFact, ServerFact
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible

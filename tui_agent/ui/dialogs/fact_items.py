@@ -4,10 +4,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.facts.diff_facts import Revision
-from tui_agent.protocol.facts.hook_facts import HookFact
-from tui_agent.protocol.facts.rule_facts import ToolFact
+from tui_agent.protocol.facts.page_facts import DefinitionFact, HookFact, ToolFact
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.plan_and_files import ChangedFiles

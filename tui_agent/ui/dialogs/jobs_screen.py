@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
-from tui_agent.protocol.facts.job_facts import JobFact
+from tui_agent.protocol.facts.page_facts import JobFact
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped

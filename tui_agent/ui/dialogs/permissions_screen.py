@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
-from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce
+from tui_agent.protocol.facts.page_facts import RuleFact, RulesInForce
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.panel.call_page import state_text

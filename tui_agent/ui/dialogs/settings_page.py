@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.setting_facts import SettingFact, SettingFacts
+from tui_agent.protocol.facts.page_facts import SettingFact, SettingFacts
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped

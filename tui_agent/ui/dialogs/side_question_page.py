@@ -7,7 +7,7 @@ from textual.content import Content
 
 from tui_agent.protocol.amounts import money_text
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.facts.model_facts import SideAnswer
+from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import one_line, sanitise

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.task_facts import TaskFact, TaskQuestion, TaskState
+from tui_agent.protocol.facts.page_facts import TaskFact, TaskQuestion, TaskState
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.line import Line, Run

@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.facts.page_facts import ModelFact
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.providers.model_table import known_models, knows, model_info
 from tui_agent.settings import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.facts.prompt_attachment import Attachment, PromptAttachment, refuse_too_many
+from tui_agent.protocol.facts.screen_facts import Attachment, PromptAttachment, refuse_too_many
 from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import DocumentBlock, UserBlock

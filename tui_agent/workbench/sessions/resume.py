@@ -9,7 +9,7 @@ from tui_agent import __version__
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionLoaded
-from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_facts import HistoryTail
 from tui_agent.protocol.messages import now_ms
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.journal_reader import read_tail

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
-from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
-from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_facts import FirstPage, HistoryTail, SessionOffer
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.repository_files import branch_of

@@ -8,7 +8,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.context.tokens import CHARACTERS_PER_TOKEN
 from tui_agent.context.transcript_text import as_transcript
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ToolError
-from tui_agent.protocol.facts.model_facts import SideAnswer
+from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.protocol.messages import new_id, user_message
 from tui_agent.protocol.provider import (
     Cited,
