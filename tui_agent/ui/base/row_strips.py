@@ -1,6 +1,7 @@
 """Widgets that draw rows whose strips they keep, so that a row that only moves is not drawn again."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from textual.color import Color
 from textual.filter import LineFilter
@@ -9,7 +10,35 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 
-class RowStrips(Widget):
+class DirectRefresh(Widget):
+    """A widget that tells its screen at once what the next frame has to paint.
+
+    Textual sends three messages for that, each with a task's turn: to the widget, to the screen, and to the screen
+    again.
+    """
+
+    def check_idle(self) -> None:
+        """Tell the screen what is to be painted; messages of Textual do what needs more."""
+        its: Any = self
+        screen: Any = self.screen if self.is_attached and its._is_mounted and self.display else None
+        needs_more = its._layout_required or its._scroll_required or its._refresh_styles_required or its._next_callbacks
+        # The messages about the focused one make the screen paint it before the next frame.
+        if (
+            needs_more
+            or not its._repaint_required
+            or screen is None
+            or self is screen.focused
+            or screen.app._batch_count
+            or not screen.is_current
+        ):
+            super().check_idle()
+        else:
+            its._repaint_required = False
+            screen._dirty_widgets.add(self)
+            screen._update_timer.resume()
+
+
+class RowStrips(DirectRefresh):
     """A widget whose `render_line` returns the same strip for the same row, wherever it is.
 
     Textual frames each drawn row anew, although these widgets have no frame of their own. Without that, what was

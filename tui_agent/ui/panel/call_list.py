@@ -81,7 +81,8 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         self._frame = 0
         self._timer: Timer | None = None
         self._styles: dict[str, Style] = {}
-        self._base: Style | None = None
+        self._drawn_count = 0
+        """Number of rows when they were last laid out."""
 
     @property
     def ledger(self) -> CallLedger:
@@ -160,7 +161,7 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
         row = y + self.scroll_offset.y
-        return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self.rich_style)
+        return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self._style())
 
     def notify_style_update(self) -> None:
         """Drop cached colours after a change of theme or focus."""
@@ -180,7 +181,7 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self._follows = False
 
     def _draw(self, row: int) -> Strip:
-        is_still, width, base = self._surroundings.reduced_motion, self.size.width, self.rich_style
+        is_still, width, base = self._surroundings.reduced_motion, self.size.width, self._style()
         context = RowContext(
             width,
             self._surroundings.clock(),
@@ -204,9 +205,12 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             # Setting `virtual_size` directly would lay out the whole screen, although nothing around the list moves.
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), rows)
             self._scroll_update(rows)
-        if follows:
+        if follows and self.scroll_y != self.max_scroll_y:
             self.scroll_end(animate=False, immediate=True, x_axis=False)
-        self.refresh()
+        # The empty rows below stay as they are.
+        drawn = max(self._drawn_count, len(self._rows)) - self.scroll_offset.y
+        self._drawn_count = len(self._rows)
+        self.refresh(Region(0, 0, size.width, max(1, min(drawn, size.height))))
 
     def _refresh_rows(self, rows: Iterable[int]) -> None:
         top, size = self.scroll_offset.y, self.size
@@ -222,10 +226,11 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         for row in self._rows.moving(top, top + size.height - 1):
             self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, STATE_ROOM, 1))
 
-    def _style(self, name: str) -> Style:
+    def _style(self, name: str = "") -> Style:
         found = self._styles.get(name)
         if found is None:
-            found = self._styles[name] = self.get_component_rich_style(f"call--{name}", partial=True)
+            found = self.get_component_rich_style(f"call--{name}", partial=True) if name else self.rich_style
+            self._styles[name] = found
         return found
 
 

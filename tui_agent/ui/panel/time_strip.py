@@ -76,7 +76,7 @@ class TimeStrip(CoalescedRefresh, RowStrips):
 
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
-        width, base = self.size.width, self.rich_style
+        width, base = self.size.width, self._style()
         runs = strip_row(self._times, y, self._surroundings.clock(), width)
         segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
         return Strip(segments).adjust_cell_length(width, base)
@@ -90,10 +90,11 @@ class TimeStrip(CoalescedRefresh, RowStrips):
         """Open the timeline."""
         self.post_message(self.Opened())
 
-    def _style(self, name: str) -> Style:
+    def _style(self, name: str = "") -> Style:
         found = self._styles.get(name)
         if found is None:
-            found = self._styles[name] = self.get_component_rich_style(f"time--{name}", partial=True)
+            found = self.get_component_rich_style(f"time--{name}", partial=True) if name else self.rich_style
+            self._styles[name] = found
         return found
 
 
