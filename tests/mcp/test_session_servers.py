@@ -12,7 +12,7 @@ from tui_agent.headless.reporters import JsonReporter, TextReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import McpStatus
-from tui_agent.ui.dialogs.servers_page import server_items
+from tui_agent.ui.dialogs.chooser_page import server_items
 from tui_agent.workbench.session_servers import SessionServers
 
 
@@ -63,10 +63,6 @@ async def test_an_input_gets_the_prompt_and_the_resources_that_it_names() -> Non
             await queries.expand("/h:explain")
         with pytest.raises(ToolError, match="has no prompt none; it has: explain"):
             await queries.expand("/h:none")
-
-
-def test_without_servers_no_input_names_one() -> None:
-    assert not SessionServers(None).are_named_in("/h:explain a")
 
 
 @table(

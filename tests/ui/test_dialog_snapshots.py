@@ -24,13 +24,12 @@ from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools import AskUserTool, PresentPlanTool
-from tui_agent.ui.app.question_app import TrustQuestion
+from tui_agent.ui.app.question_app import TrustPrompt, TrustQuestion
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.info_pages import context_text
 from tui_agent.ui.dialogs.text_page import TextPage
-from tui_agent.ui.dialogs.trust_screen import TrustPrompt
 
 pytestmark = pytest.mark.slow
 

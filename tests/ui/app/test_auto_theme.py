@@ -5,7 +5,7 @@ import pytest
 from tests.support.table import table
 from tests.ui.still import FakeAgent
 from tui_agent.protocol.bus import EventBus
-from tui_agent.ui.app.terminal_answers import BackgroundReported
+from tui_agent.ui.app.terminal_input import BackgroundReported
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge

@@ -4,10 +4,9 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.support.table import table
-from tui_agent.ui.app.question_app import TrustQuestion
+from tui_agent.ui.app.question_app import TrustChoice, TrustPrompt, TrustQuestion
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS
 from tui_agent.ui.dialogs.question_screen import AnswerRow
-from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt
 from tui_agent.ui.text.rows_view import RowsView
 
 RULES = ("allow bash(curl:*)", "allow read(\u202e/x)")

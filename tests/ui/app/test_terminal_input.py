@@ -16,9 +16,8 @@ from tests.support.examples import examples
 from tests.support.table import table
 from tui_agent.prelude.input_filter import BURST_SECONDS, ESCAPE_SECONDS, SILENCE_SECONDS, InputFilter
 from tui_agent.ui.app import terminal_driver
-from tui_agent.ui.app.terminal_answers import BackgroundReported, can_be_asked
 from tui_agent.ui.app.terminal_driver import TerminalDriver, _SelectableEvent
-from tui_agent.ui.app.terminal_input import InputIgnored, TerminalInput
+from tui_agent.ui.app.terminal_input import BackgroundReported, InputIgnored, TerminalInput, can_be_asked
 
 Sent = bytes | str | float
 """A read, or seconds of silence."""

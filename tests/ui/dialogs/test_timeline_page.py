@@ -12,8 +12,7 @@ from tests.ui.still import drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.dialogs.timeline_page import TimelineScreen, head_rows, lane_row, summary_rows
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
-from tui_agent.ui.panel.time_bars import SHORTEST, TimeWindow
-from tui_agent.ui.panel.time_strip import TimeStrip
+from tui_agent.ui.panel.time_bars import SHORTEST, TimeStrip, TimeWindow
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.rows_view import RowsView

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.ui.story import Story, working
-from tui_agent.ui.panel.time_strip import strip_row
+from tui_agent.ui.panel.time_bars import strip_row
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.styled_lines import text_of_runs
 

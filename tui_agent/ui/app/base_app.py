@@ -39,9 +39,8 @@ from tui_agent.ui.base.commands import COMMANDS, all_commands, has_own_keys, use
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .frame_painter import FramePainter
-from .terminal_answers import BackgroundReported
 from .terminal_driver import TerminalDriver, copy_sequence, hand_to_tmux
-from .terminal_input import InputIgnored
+from .terminal_input import BackgroundReported, InputIgnored
 
 Result = TypeVar("Result")
 

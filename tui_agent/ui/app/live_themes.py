@@ -18,14 +18,7 @@ class LiveThemes:
     def __init__(
         self, app: BaseApp[None], catalogue: ThemeCatalogue, first: str, repaint: Callable[[], object]
     ) -> None:
-        """Choose the first theme.
-
-        Args:
-            app: the app.
-            catalogue: the theme files.
-            first: name of the first theme; if it is unknown, the default theme is used and the user warned.
-            repaint: redraws the app after the current theme has changed.
-        """
+        """Choose the theme `first`, or the default one; `repaint` redraws the app after its theme has changed."""
         self._app = app
         self._catalogue = catalogue
         self._chosen = first
@@ -44,11 +37,7 @@ class LiveThemes:
                 break
 
     def offer(self, more: Callable[[], Sequence[Path]]) -> None:
-        """Offer further themes, and use the first theme if it is one of them.
-
-        Args:
-            more: returns their files; called before the first paint only if the first theme is in no folder.
-        """
+        """Offer the files that `more` returns, before the first paint only if the first theme is in no folder."""
         self._catalogue.more = more
         first = self._unchecked_first
         if first is not None and first not in self._shown and (found := self._catalogue.find(first)) is not None:

@@ -8,10 +8,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 from textual.app import SuspendNotSupported
 
@@ -23,6 +25,7 @@ from tui_agent.ui.chat.app_requests import PictureRequested
 
 from .base_app import BaseApp
 
+T = TypeVar("T")
 VARIABLES = ("VISUAL", "EDITOR")
 """Environment variables that name the editor; the first one that is set counts."""
 
@@ -117,22 +120,31 @@ def draw_picture(image: ImageBlock) -> None:
         raise TuiAgentError(f"The picture cannot be drawn: {reason}. Its small form is shown.")
 
 
+async def _borrow(app: BaseApp[None], work: Callable[[], T], kept: T) -> tuple[T, str]:
+    """Lend the terminal to a program that runs in a thread; return its result, or `kept` and why it failed."""
+    done, failure = kept, ""
+    with app.lend_terminal():
+        # An error that left this block would leave the terminal to the shell.
+        try:
+            done = await asyncio.to_thread(work)
+        except TuiAgentError as error:
+            failure = str(error)
+    return done, failure
+
+
+async def _borrow_for_editor(app: BaseApp[None], edit: Callable[[tuple[str, ...]], T], kept: T) -> tuple[T, str]:
+    """Lend the terminal to the user's editor, whose command `edit` gets."""
+    try:
+        return await _borrow(app, partial(edit, editor_command(os.environ)), kept)
+    except TuiAgentError as error:
+        return kept, str(error)
+    except SuspendNotSupported:
+        return kept, "An editor needs a terminal of its own, which this program does not have."
+
+
 async def edit_outside(app: BaseApp[None], text: str, file_name: str | None = None) -> tuple[str, str]:
     """Open a text in the user's editor; return the new text, and why it is the old one if that failed."""
-    edited, failure = text, ""
-    try:
-        command = editor_command(os.environ)
-        with app.lend_terminal():
-            # An error that left this block would leave the terminal to the shell.
-            try:
-                edited = await asyncio.to_thread(edit_text, command, text, file_name)
-            except TuiAgentError as error:
-                failure = str(error)
-    except TuiAgentError as error:
-        failure = str(error)
-    except SuspendNotSupported:
-        failure = "An editor needs a terminal of its own, which this program does not have."
-    return edited, failure
+    return await _borrow_for_editor(app, lambda command: edit_text(command, text, file_name), text)
 
 
 def file_arguments(editor: str, path: str, line: int) -> tuple[str, ...]:
@@ -161,32 +173,16 @@ def _open_file(command: tuple[str, ...], path: str, line: int) -> None:
 
 async def open_file_outside(app: BaseApp[None], path: str, line: int) -> str:
     """Open a file in the user's editor; return why that failed."""
-    try:
-        command = editor_command(os.environ)
-        with app.lend_terminal():
-            # An error that left this block would leave the terminal to the shell.
-            try:
-                await asyncio.to_thread(_open_file, command, path, line)
-            except TuiAgentError as error:
-                return str(error)
-    except TuiAgentError as error:
-        return str(error)
-    except SuspendNotSupported:
-        return "An editor needs a terminal of its own, which this program does not have."
-    return ""
+    return (await _borrow_for_editor(app, lambda command: _open_file(command, path, line), None))[1]
 
 
 async def show_picture(app: BaseApp[None], event: PictureRequested) -> None:
     """Let a program draw the picture; where that is not possible, show its small form on a page."""
     failure = "" if can_draw_pictures() else missing_packages()
     if not failure:
-        with suppress(SuspendNotSupported), app.lend_terminal():
-            # An error that left this block would leave the terminal to the shell.
-            try:
-                await asyncio.to_thread(draw_picture, event.image)
-            except TuiAgentError as error:
-                failure = str(error)
-            else:
+        with suppress(SuspendNotSupported):
+            _, failure = await _borrow(app, partial(draw_picture, event.image), None)
+            if not failure:
                 return
     app.push_screen(event.page)
     if failure:

@@ -1,18 +1,147 @@
-"""Apps that show one dialog before the agent starts."""
+"""Dialogs before the agent starts, such as the question whether a folder is trusted. Its default is no.
+
+Its keys count as in an approval dialog, and a yes only after everything was read.
+"""
 
 import os
 import time
-from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.widgets import Static
 
-from tui_agent.ui.base.commands import COMMANDS, bindings_for
+from tui_agent.ui.base.commands import COMMANDS, bindings_for, command, hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt, TrustScreen
+from tui_agent.ui.dialogs.question_screen import EARLY, AnswerRow, QuestionScreen, TypedKeys
+from tui_agent.ui.text.argument_rows import labelled_rows
+from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.styled_lines import choice_runs, clipped, plain_line, wrapped
 
 from .base_app import BaseApp
 from .themes import AUTO_THEME, DEFAULT_THEME, ThemeCatalogue, shipped_themes, theme_for
+
+TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
+"""Apply nothing; everything but allow rules, tool servers and hooks; everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustPrompt:
+    """The content of the question."""
+
+    folder: str
+    sections: tuple[tuple[str, tuple[str, ...]], ...]
+    """Headings, each with its entries word for word."""
+    powers: str = ""
+    """Contents that need an answer of their own, such as `allow rules`; empty if there are none."""
+
+
+class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
+    """The question. Returns the answer, or None if the user quit."""
+
+    CSS = """
+    TrustScreen { background: $background; }
+    #trust-heading { padding: 1 2; text-style: bold; }
+    #trust-body { height: 1fr; margin: 0 2; overflow-y: auto; }
+    #trust-keys { height: 2; margin: 0 2; }
+    """
+    WHERE = "trust"
+    SELECTS = frozenset(("line_up", "line_down", "page_down"))
+    CLICKED = frozenset(("refuse", "tighten", "accept"))
+    TYPES = False
+
+    def __init__(self, matter: TrustPrompt, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(AnswerRow(self._key_rows, clock, id="trust-keys"), TypedKeys(clock))
+        self._matter = matter
+        self._body = RowsView(self._body_rows, id="trust-body")
+
+    def compose(self) -> ComposeResult:
+        yield Static("This folder has its own settings or instructions. Apply them?", id="trust-heading", markup=False)
+        self._body.can_focus = self.row.can_focus = False
+        yield self._body
+        yield self.row
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the whole yes if it differs from the other one."""
+        return action != "accept" or bool(self._matter.powers)
+
+    def refusal(self, action: str) -> str:
+        """Return why a yes is impossible: not everything was read."""
+        is_yes = action in ("tighten", "accept")
+        return f"{hint('trust.page_down')}: a yes counts once you saw the end." if is_yes and self._left else ""
+
+    @property
+    def _left(self) -> bool:
+        return not self._body.read_to_end
+
+    @property
+    def answers(self) -> Sequence[str]:
+        return ("refuse", "tighten", *(["accept"] if self._matter.powers else []))
+
+    def action_choose_answer(self) -> None:
+        """Give the answer at the cursor; no until it is moved."""
+        if self.row.at_cursor:
+            super().action_choose_answer()
+        else:
+            self.action_refuse()
+
+    def action_refuse(self) -> None:
+        """Answer no; the answer is kept until the settings change."""
+        # Enter and escape give it, too.
+        if self.guard.armed:
+            self.dismiss("no")
+        else:
+            self.guard.explain(EARLY)
+
+    def action_tighten(self) -> None:
+        """Answer yes, without allow rules, tool servers and hooks."""
+        self.dismiss("tightening")
+
+    def action_accept(self) -> None:
+        """Answer yes, with allow rules, tool servers and hooks."""
+        self.dismiss("all")
+
+    def action_leave(self) -> None:
+        """Quit without an answer; nothing starts."""
+        self.dismiss(None)
+
+    @property
+    def paged(self) -> RowsView:
+        return self._body
+
+    @on(RowsView.Moved, "#trust-body")
+    def _moved(self) -> None:
+        self.row.redraw()
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        rows = labelled_rows("folder", (self._matter.folder,), width)
+        for heading, entries in self._matter.sections:
+            rows.append(Line())
+            rows.extend(wrapped([(visible(heading), "muted")], width))
+            for entry in entries:
+                rows.extend(labelled_rows("", (entry,), width))
+        return rows
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        runs: list[Run] = []
+        for name in self.answers:
+            answer = command(f"trust.{name}")
+            # "no" counts even if not everything was read.
+            counts = self.guard.armed and (name == "refuse" or not self._left)
+            text = answer.text.replace("allow rules", self._matter.powers)
+            text = text if self._matter.powers or name == "refuse" else "yes"
+            at_cursor = name == self.row.at_cursor
+            runs += choice_runs(answer.key_text, text, "   ", counts=counts, is_at_cursor=at_cursor)
+        more = self.guard.reason
+        if not more and self._left:
+            more = f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
+        return [Line(clipped(runs, width)), plain_line(more, "warning")]
+
 
 Result = TypeVar("Result")
 

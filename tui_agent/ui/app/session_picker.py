@@ -51,18 +51,12 @@ class _Choice(QuestionApp[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("picker")]
 
     def __init__(self, heading: str, rows: Sequence[tuple[str, str, str]], theme: str) -> None:
-        """
-        Args:
-            heading: the question.
-            rows: id, text and explanation of each choice.
-            theme: name of the theme.
-        """
+        """Create the dialog; `rows` are id, text and explanation of each choice."""
         super().__init__(theme)
         self._heading = heading
         self._rows = rows
 
     def compose(self) -> ComposeResult:
-        """Yield the heading, the list and its keys."""
         with Vertical(id="choice"):
             yield Static(Content.assemble(("❯ ", "$accent bold"), (sanitise(self._heading), "$text bold")))
             yield OptionList(
@@ -74,7 +68,6 @@ class _Choice(QuestionApp[str | None]):
             yield Static(f"↑ ↓ choose · enter · {command('picker.leave').key_text} quit", id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Focus the list."""
         self.query_one(OptionList).focus()
 
     @on(OptionList.OptionSelected)
@@ -82,7 +75,6 @@ class _Choice(QuestionApp[str | None]):
         self.exit(event.option_id)
 
     def action_leave(self) -> None:
-        """Quit without a choice."""
         self.exit(None)
 
 

@@ -108,7 +108,6 @@ def _columns(width: int, *, folders: bool) -> list[_Column]:
 
 
 def _cell(column: _Column, text: str) -> str:
-    """Return a text as wide as its column."""
     padding = " " * max(0, column.width - 2 - cell_len(text))
     return f"  {padding}{text}" if column.is_number else f"  {text}{padding}"
 
@@ -122,16 +121,7 @@ def heading_row(width: int, *, folders: bool) -> Line:
 
 
 def entry_row(entry: SessionEntry, width: int, now: int, *, chosen: bool, current: str, folders: bool) -> Line:
-    """Return one row of the list.
-
-    Args:
-        entry: the session.
-        width: cells of the row.
-        now: milliseconds since the epoch.
-        chosen: True if it is selected.
-        current: id of the session on the screen.
-        folders: True to show the folder in place of the branch.
-    """
+    """Return one row of the list, `now` in milliseconds since the epoch; `folders` shows the folder, not the branch."""
     one = entry.summary
     columns = _columns(width, folders=folders)
     badge = "  here" if one.id == current else "  open" if entry.is_open else ""
@@ -151,16 +141,7 @@ def entry_row(entry: SessionEntry, width: int, now: int, *, chosen: bool, curren
 def preview_rows(
     entry: SessionEntry, preview: Preview | None, width: int, now: int, *, current: str, is_loading: bool
 ) -> list[Line]:
-    """Return the preview of a session.
-
-    Args:
-        entry: the session.
-        preview: its contents; None if its journal cannot be read.
-        width: cells of a row.
-        now: milliseconds since the epoch.
-        current: id of the session on the screen.
-        is_loading: True while its journal is read.
-    """
+    """Return the preview of a session; `preview` is None if its journal cannot be read, `current` is on the screen."""
     one = entry.summary
     title = title_of(entry, _LONGEST)
     rows = wrapped([(title, "strong")], width)

@@ -36,15 +36,7 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the list; nothing is read yet.
-
-        Args:
-            catalogue: the sessions.
-            current: id of the session on the screen; empty before the app.
-            words: first text of the search.
-            clock: monotonic seconds.
-            now: milliseconds since the epoch.
-        """
+        """Create the list; `current` is the id of the session on the screen, `words` begin the search."""
         super().__init__(QUESTION, key=lambda entry: entry.summary.id, clock=clock, query=words)
         self._catalogue = catalogue
         self._current = current
@@ -125,25 +117,20 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def heading_rows(self, width: int) -> Sequence[Line]:
-        """Return the headings of the columns."""
         return [heading_row(width, folders=self._all_folders)] if self.rows.items else ()
 
     def item_row(self, item: SessionEntry, place: int, width: int) -> Line:
-        """Return the row of a session."""
         chosen, folders = place == self.rows.cursor, self._all_folders
         return entry_row(item, width, self._now, chosen=chosen, current=self._current, folders=folders)
 
     def detail_rows(self, item: SessionEntry, width: int) -> Sequence[Line]:
-        """Return the preview of the selected session."""
         loading = self._is_previewing
         return preview_rows(item, self._preview, width, self._now, current=self._current, is_loading=loading)
 
     def search_text(self, item: SessionEntry) -> str:
-        """Return title, id, branch and folder."""
         return item.search_text
 
     def empty_text(self) -> str:
-        """Return why no session is shown."""
         if self.is_reading:
             return ""
         if self.query_text:
@@ -154,7 +141,6 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
         return f"No sessions yet. Your first message begins one; {hint('list.close', 'goes back')}."
 
     def summary(self) -> Run:
-        """Return how many sessions are shown, how many are not, and the key that shows others."""
         parts: list[str] = []
         if self._entries:
             parts.append(f"{len(self.rows.items):,} in {'all folders' if self._all_folders else 'this folder'}")
@@ -169,7 +155,6 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
         return " · ".join(parts), "muted"
 
     def counts(self, name: str) -> bool:
-        """Return True for the keys of a session if one is selected."""
         return name == "close" or self.selected is not None
 
     # --- keys ---------------------------------------------------------------------------------------------------------

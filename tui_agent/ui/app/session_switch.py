@@ -28,16 +28,7 @@ class SessionSwitcher:
         state: Callable[[], ScreenState],
         show: Callable[[OpenedSession, str, str], None],
     ) -> None:
-        """Create it.
-
-        Args:
-            app: shows the questions.
-            service: None where sessions cannot be switched: in an embedded app.
-            bridge: returns the connection of the present session.
-            options: returns the settings of its chat.
-            state: returns what it shows.
-            show: shows a prepared session in its place, with a note and a text for the composer.
-        """
+        """Create it; an embedded app has no `service`. `show` gets a session with a note and a text to edit."""
         self._app = app
         self._service = service
         self._bridge = bridge

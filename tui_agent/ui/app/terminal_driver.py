@@ -30,8 +30,7 @@ from textual.message import Message
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.ui.base.error_boundary import call_or_fallback
 
-from .terminal_answers import BACKGROUND_QUESTION, can_be_asked
-from .terminal_input import TerminalInput
+from .terminal_input import BACKGROUND_QUESTION, TerminalInput, can_be_asked
 from .terminal_writer import TerminalWriter
 
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"

@@ -2,6 +2,8 @@
 
 The parser would type replies of the terminal, take the releases of keys for keys, and raise on numbers without a
 character. It sees single keys in a form that it knows, and an exception costs only the key that raised it.
+
+The answer to the question for the background may come late or not at all, so nothing waits for it.
 """
 
 import logging
@@ -18,10 +20,36 @@ from tui_agent.prelude.input_filter import InputFilter
 from tui_agent.prelude.key_layouts import latin_letter
 from tui_agent.ui.base.error_boundary import call_or_fallback
 
-from .terminal_answers import background_in
-
 if TYPE_CHECKING:
     from tui_agent.prelude.input_filter import Unit
+import re
+from collections.abc import Mapping
+
+BACKGROUND_QUESTION = "\x1b]11;?\x07"
+_DIVIDING_BRIGHTNESS = 0.5
+_BACKGROUND = re.compile(r"11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?")
+
+
+@dataclass
+class BackgroundReported(Message):
+    """The terminal reported its background."""
+
+    light: bool
+
+
+def background_in(reply: str) -> BackgroundReported | None:
+    """Return the message for a reply such as `11;rgb:ffff/ffff/ffff`; None for any other."""
+    found = _BACKGROUND.fullmatch(reply)
+    if found is None:
+        return None
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    return BackgroundReported(0.299 * red + 0.587 * green + 0.114 * blue > _DIVIDING_BRIGHTNESS)
+
+
+def can_be_asked(environment: Mapping[str, str]) -> bool:
+    """True if the terminal ignores a question that it does not know."""
+    return environment.get("TERM", "dumb") not in ("dumb", "linux", "")
+
 
 _LOG = logging.getLogger(__name__)
 _BLANKS = frozenset("\xa0\u2007\u202f")

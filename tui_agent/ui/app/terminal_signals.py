@@ -100,13 +100,7 @@ class TerminalSignals:
         self.show(waits=waits, busy=status.busy, ended=ended)
 
     def show(self, *, waits: bool, busy: bool, ended: str) -> None:
-        """Show a state in the title, and signal what has changed since the last one.
-
-        Args:
-            waits: True if something waits for the user.
-            busy: True if something runs.
-            ended: words for its end; empty if that needs no signal.
-        """
+        """Show a state in the title, and signal what has changed since the last one; `ended` are words for its end."""
         self._state = "waiting for you" if waits else "working" if busy else ""
         self._show_title()
         text = ""

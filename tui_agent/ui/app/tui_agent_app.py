@@ -550,7 +550,6 @@ class AgentApp(TuiAgentApp):
 
 
 def _use(choices: ScreenChoices, chat: ChatScreen) -> None:
-    """Apply the user's choices to one session's composer and status line."""
     chat.entry.composer.use_vim_keys(choices.vim_keys)
     chat.bars.line.items = choices.status
     chat.bars.line.changed()

@@ -99,21 +99,13 @@ class RuleOffer:
             self._typed = text
 
     def typed_rows(self, text: str, width: int, *, with_past: bool) -> list[Line]:
-        """Return what a text means while it is typed: why it is refused, or what it would have answered.
-
-        Args:
-            with_past: False to leave out earlier requests, which take a moment to find.
-        """
+        """Return why a typed text is refused, or what it would have answered; `with_past` takes a moment."""
         if refusal := self.refusal(text):
             return wrapped([(visible(refusal), "error")], width)
         return self._past_rows(text, width) if with_past else [Line((("This rule can be stored.", "muted"),))]
 
     def rows(self, width: int, *, fixed: bool = False) -> list[Line]:
-        """Return the rule, its lifetime and file, how to remove it, and the requests it would have answered.
-
-        Args:
-            fixed: True to leave out the keys that change the rule.
-        """
+        """Return the rule, its lifetime, file and removal, and what it would have answered; `fixed` hides its keys."""
         what = "kept without a question:" if self._request.changes is not None else "also allowed:"
         rows = wrapped([(f"{'From now on' if self.lasting else 'For this session'} {what}", "warning")], width)
         for rule in self.rule.split("\n"):

@@ -13,52 +13,34 @@ from typing import TYPE_CHECKING, Protocol
 from textual.events import Key, Paste
 from textual.geometry import Region
 from textual.timer import Timer
-from textual.widget import Widget
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import command
+from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
-from tui_agent.ui.text.shown_paths import shown_summary
 
 from .approval_dialog import Cover, FootRows
-from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_rows import request_title
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine, announce_on_page
 from .change_parts import ChangedText, keep_all, proposed_parts
-from .change_parts_screen import ChangePartsScreen
-from .server_question_screen import ServerQuestionScreen
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.workbench import Workbench
 
+    from .approval_list_screen import Answer, ApprovalListScreen
+    from .change_parts_screen import ChangePartsScreen
+    from .server_question_screen import ServerQuestionScreen
+
 _INTERRUPTS = "ctrl+c"
 _ROUNDING = 1e-6
 """Tolerance for differences between times."""
 _WORDS = {"approve": "✔ yes", "deny": "⊘ no", "skip": "⤼ skip"}
-"""Answers in words."""
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
-
-
-class TextEntry(Protocol):
-    """Takes text that is typed over a question, and makes room for the line that announces questions."""
-
-    @property
-    def composer(self) -> Widget:
-        """Takes the text; a click on it closes the question for the time being."""
-        ...
-
-    def type_text(self, typed: Sequence[Typed], /) -> None:
-        """Take what was typed."""
-        ...
-
-    def rearrange(self) -> None:
-        """Lay out again: the line has appeared or gone."""
-        ...
 
 
 class AnswerTaker(Protocol):
@@ -86,20 +68,14 @@ class ApprovalController(TypedKeys):
         bridge: AnswerTaker,
         clock: Callable[[], float],
         pending: PendingApprovals,
-        entry: Callable[[], TextEntry],
+        entry: Callable[[], PromptArea | None],
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
         root: Callable[[], str] = str,
-        asker: Callable[[ApprovalRequest], str] = lambda _: "",
+        named: Callable[[ApprovalRequest], ApprovalRequest] = lambda request: request,
         answered: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Create the controller of one chat screen.
-
-        Args:
-            root: returns the workspace of the session; empty if it is not known.
-            asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
-            answered: shows the answers that may still be recalled, in words; empty if there are none.
-        """
+        """Create the controller of a screen; without an `entry` it drops text. `answered` shows recallable answers."""
         super().__init__(clock, screen)
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
@@ -109,7 +85,7 @@ class ApprovalController(TypedKeys):
         self._foot = foot
         self._cover = cover
         self._root = root
-        self._asker, self._show_answers = asker, answered
+        self._named, self._show_answers = named, answered
         self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
@@ -157,16 +133,20 @@ class ApprovalController(TypedKeys):
         return False
 
     def composer_region(self) -> Region:
-        """Return the place of the composer; a click on it leaves the question."""
-        return self._entry().composer.region
+        entry = self._entry()
+        return Region() if entry is None else entry.composer.region
 
     def type_text(self, typed: Sequence[Typed]) -> None:
         """Keep all requests closed while the user types a message; answers among its letters are none."""
         self._reopen()
         self._folded = True
         self._typed_at = self.clock()
-        self._entry().type_text(typed)
+        self._type(typed)
         self._announce()
+
+    def _type(self, typed: Sequence[Typed]) -> None:
+        if (entry := self._entry()) is not None:
+            entry.type_text(typed)
 
     def take_back(self) -> bool:
         """Ask again what was answered since the last pause; return True if there was an answer."""
@@ -193,7 +173,7 @@ class ApprovalController(TypedKeys):
                     self._screen.notify("This question was already answered.", severity="warning", markup=False)
                 self._pending.settle(request_id)
         if text := [key for key in self.run.end() if key in gone]:
-            self._entry().type_text(text)
+            self._type(text)
         if answers:
             self._screen.call_after_refresh(self.look)
 
@@ -217,8 +197,7 @@ class ApprovalController(TypedKeys):
         self._pending.take_back()
         self._forget_dialog()
 
-    def _forget_dialog(self) -> ApprovalScreen | ServerQuestionScreen | None:
-        """Let no dialog be open, and return it."""
+    def _forget_dialog(self) -> "ApprovalScreen | ServerQuestionScreen | None":
         dialog = self._dialog
         if dialog is not None and self._drawn is not None and dialog.guard.armed:
             self._seen.add(self._drawn.request_id)
@@ -279,6 +258,9 @@ class ApprovalController(TypedKeys):
         question, bench = request.question, self._bridge.bench
         self._drawn, self._first_key = request, len(self.run.keys)
         if question is not None and question.kind not in ("sampling", "plan"):
+            # Most sessions ask nothing of this kind.
+            from .server_question_screen import ServerQuestionScreen
+
             form = self._dialog = ServerQuestionScreen(
                 question,
                 position,
@@ -308,7 +290,7 @@ class ApprovalController(TypedKeys):
         self._screen.app.push_screen(dialog, partial(self._answered, dialog))
 
     def _answered(
-        self, dialog: ApprovalScreen | ServerQuestionScreen, decision: ApprovalDecision | PageRequested | None
+        self, dialog: "ApprovalScreen | ServerQuestionScreen", decision: ApprovalDecision | PageRequested | None
     ) -> None:
         if dialog is not self._dialog:
             # It was closed from here, and another one may be open already.
@@ -332,6 +314,8 @@ class ApprovalController(TypedKeys):
         self._screen.call_after_refresh(self.look)
 
     def _open_list(self) -> None:
+        from .approval_list_screen import ApprovalListScreen
+
         calls = tuple(self._named(request) for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
         page = ApprovalListScreen(calls, facts=facts, keys=self, root=self._root())
@@ -339,6 +323,8 @@ class ApprovalController(TypedKeys):
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 
     def _open_parts(self, dialog: ApprovalScreen) -> None:
+        from .change_parts_screen import ChangePartsScreen
+
         parts, request = dialog.dialog.parts, dialog.dialog.request
         if request.changes is not None:
             parts = proposed_parts(request.changes, dialog.texts)
@@ -349,7 +335,7 @@ class ApprovalController(TypedKeys):
         self._page = page
         self._screen.app.push_screen(page, partial(self._parts_chosen, page))
 
-    def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | ChangedText | None) -> None:
+    def _parts_chosen(self, page: "ChangePartsScreen", decision: ApprovalDecision | ChangedText | None) -> None:
         returns = page is self._page
         decision = decision if returns else None
         self._page = None if returns else self._page
@@ -362,11 +348,11 @@ class ApprovalController(TypedKeys):
             return
         self._screen.call_after_refresh(self.look, returns=returns)
 
-    def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
+    def _several_answered(self, page: "ApprovalListScreen", answer: "Answer | None") -> None:
         returns = page is self._page
         answer = answer if returns else None
         self._page = None if returns else self._page
-        if isinstance(answer, GroupGrant):
+        if answer is not None and not isinstance(answer, tuple):
             verdict, ids, scope = "approve", answer.request_ids, "session"
         else:
             (verdict, ids), scope = answer or ("deny", ()), "once"
@@ -380,13 +366,12 @@ class ApprovalController(TypedKeys):
         self.look(follows=answer is not None, returns=returns)
 
     def _count(self) -> None:
-        """Update which of how many requests is on the screen."""
         if self._dialog is not None and self._drawn is not None:
             self._count_alike(self._dialog)
             shown = self._dialog.dialog if isinstance(self._dialog, ApprovalScreen) else self._dialog
             shown.count(*self._pending.position_of(self._drawn))
 
-    def _count_alike(self, dialog: ApprovalScreen | ServerQuestionScreen) -> None:
+    def _count_alike(self, dialog: "ApprovalScreen | ServerQuestionScreen") -> None:
         """Name the number of requests with the same rule where each belongs to a session of its own."""
         if not self._bridge.shares_rules and isinstance(dialog, ApprovalScreen):
             dialog.dialog.alike = self._pending.alike(dialog.dialog.request)
@@ -401,21 +386,16 @@ class ApprovalController(TypedKeys):
         if keys and not self._answers:
             self.settle()
 
-    def _named(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return a request to show: with the task of the sub-agent that asks, and paths relative to the workspace."""
-        agent = self._asker(request) or request.agent
-        summary = shown_summary(request.summary, request.args, self._root())
-        return request.model_copy(update={"agent": agent, "summary": summary})
-
     def _announce(self) -> None:
         if self._dialog is None:
             self._cover(0)
         first = self._pending.first if self._dialog is None else None
         shown = self._named(first) if first is not None else None
         announce_on_page(self._screen, shown, len(self._pending))
-        if self.line.announce(shown, len(self._pending)):
+        has_moved, entry = self.line.announce(shown, len(self._pending)), self._entry()
+        if has_moved and entry is not None:
             # In the frame in which the dialog goes, so that the conversation moves only once.
-            self._entry().rearrange()
+            entry.rearrange()
 
     def _schedule_check(self, seconds: float) -> None:
         if self._look_timer is not None:

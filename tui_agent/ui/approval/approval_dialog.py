@@ -62,7 +62,6 @@ MIN_EDITOR = 8
 LEAST_OF_EDITOR = 3
 """Rows of an editor in any window; `approval.tcss` has the same."""
 _EDITORS: tuple[AnswerStep, ...] = ("typing", "editing")
-"""Steps with the editor."""
 PAST_SECONDS = 0.3
 """Seconds without typing after which earlier calls are compared with a typed rule."""
 APPROVES = frozenset(
@@ -131,7 +130,6 @@ class ApprovalDialog(Vertical):
         """The answers."""
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         self._show_position()
         if self._rows.is_long:
             # Without it the width changes with the scrollbar, and each width is laid out anew, for ever.
@@ -149,7 +147,6 @@ class ApprovalDialog(Vertical):
 
     @property
     def paged(self) -> RowsView:
-        """The rows to be read at this step: the input or the rule."""
         return self._rule if self.step == "confirming" else self.body
 
     @property
@@ -246,7 +243,6 @@ class ApprovalDialog(Vertical):
         return "\n".join(line.strip() for line in self.editor.text.split("\n") if line.strip())
 
     def _show_typed_rule(self, *, with_past: bool = True) -> None:
-        """Show what the text in the editor means as a rule."""
         if self.step == "typing":
             self._with_past = with_past
             self._rule.show(self._typed_rows, anew=True)
@@ -384,7 +380,6 @@ class ApprovalDialog(Vertical):
         return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
 
     def _typed_height(self) -> int:
-        """Return the rows of the editor of a rule."""
         return max(LEAST_OF_EDITOR, min(MIN_EDITOR, self.editor.wrapped_document.height + 1))
 
     def _lay_out_in_thread(self, width: int) -> None:
@@ -482,7 +477,6 @@ class ApprovalDialog(Vertical):
         return []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        """Return the answers, dim while they do not count."""
         most = max(1, min(MAX_ANSWER_ROWS, self._window.height // 4))
         return answer_rows(self._choices(width), width, most)
 

@@ -76,7 +76,6 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
-        """Yield the requests, the selection and the answers."""
         with Vertical(id="questions-page") as page:
             page.border_title = Content(f" ▲ {count_text(len(self._rows), 'question')} for you ")
             for view in (self._body, self._rule, self._state, self._keys):
@@ -92,12 +91,10 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
 
     @property
     def cursor_rows(self) -> ItemRows[ApprovalRequest]:
-        """The requests."""
         return self._body
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self._body if self._offer is None else self._rule
 
     @property
@@ -130,7 +127,6 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         return unread_text(self.paged, command("questions.page_down").key_text)
 
     def ends(self, action: str) -> bool:
-        """Return True if an answer closes the page."""
         return action in ("approve", "deny") or (action == "approve_session" and self._offer is not None)
 
     def refusal(self, action: str) -> str:

@@ -177,7 +177,6 @@ class ApprovalRows:
 
     @cached_property
     def _is_split(self) -> bool:
-        """True if the parts stand for the command."""
         is_command = self._preview is not None and self._preview.kind == "command"
         return self._preview is not None and is_command and is_split(self._preview.text, self._request.parts)
 
@@ -309,7 +308,6 @@ def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line
 
 
 def _is_long(request: ApprovalRequest) -> bool:
-    """Return True if a request has more characters or values than `LONG`."""
     room = LONG - (len(request.preview.text) if request.preview is not None else 0)
     if request.changes is not None:
         room -= sum(len(file.diff) + LEAST_OF_A_VALUE for file in request.changes.files)

@@ -50,9 +50,7 @@ _STEP_KEYS = {
 }
 _CURSOR = ("next_answer", "previous_answer", "choose_answer", "narrower", "wider")
 _ENDS = ("approve_once", "deny", "skip")
-"""Answers to the question itself."""
 _STORES = ("approve_session", "approve_always", "for_user")
-"""Answers while a rule is shown."""
 _MISSING = {
     "choose_parts": "This change has one part: y or n answers it whole.",
     "list_all": "No other question waits.",
@@ -148,12 +146,10 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
             self.call_after_refresh(self.dialog.edit, self._changed_text)
 
     def compose(self) -> ComposeResult:
-        """Yield the dialog."""
         apply_initial_breakpoints(self, self.app.size)
         yield self.dialog
 
     def on_resize(self, event: Resize) -> None:
-        """Fit the dialog to the window."""
         self.dialog.lay_out()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -166,7 +162,6 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         return action in self.dialog.offered or action in (*_READING, *_CURSOR, "more")
 
     def ends(self, action: str) -> bool:
-        """Return True if an answer ends the question at this step."""
         step = self.dialog.step
         if step == "asking" and action == "approve_session" and self.dialog.is_plan:
             return True
@@ -186,17 +181,14 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
 
     @property
     def answers(self) -> Sequence[str]:
-        """The answers on the screen."""
         return self.dialog.shown_answers
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self.dialog.paged
 
     @property
     def text_field(self) -> Widget | None:
-        """The line for the reason or the editor, at the step that shows it."""
         return self.dialog.field
 
     # --- answers ------------------------------------------------------------------------------------------------------
@@ -370,7 +362,6 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         self.dialog.toggle_answers()
 
     def _confirm(self, *, lasting: bool) -> None:
-        """Show the rule."""
         self._offer.lasting = lasting
         self.dialog.go_to("confirming")
 

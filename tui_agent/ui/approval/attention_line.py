@@ -63,7 +63,6 @@ class AttentionLine(Widget):
         return Content("").join([left, Content(" " * gap), Content(key)])
 
     def on_click(self) -> None:
-        """Post `Clicked`."""
         self.post_message(self.Clicked())
 
 

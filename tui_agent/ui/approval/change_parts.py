@@ -147,7 +147,6 @@ class ProposedParts:
     """Indexes of the parts that are accepted at first: all but conflicts."""
     _changes: ProposedChanges
     _paths: tuple[str, ...]
-    """Path of each part."""
     _texts: Mapping[str, str]
     """New texts by path, as far as they are known."""
 
@@ -271,7 +270,6 @@ def new_texts(root: Path, changes: ProposedChanges) -> dict[str, str]:
 
 
 def _decided(changes: ProposedChanges) -> list[ProposedFile]:
-    """Return the files that are decided one by one."""
     with_repository = set(changes.repository_files) if changes.repository else set[str]()
     return [file for file in changes.files if file.sort != "refused" and file.path not in with_repository]
 

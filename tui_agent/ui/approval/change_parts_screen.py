@@ -63,7 +63,6 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
         super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
-        """Yield the parts, their number and the answers."""
         with Vertical(id="parts-page") as page:
             page.border_title = Content(f" ▲ {request_title(self.request)} ")
             for view in (self._body, self._state, self._keys):
@@ -72,7 +71,6 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
 
     @property
     def cursor_rows(self) -> ItemRows[ChangePart]:
-        """The parts."""
         return self._body
 
     def keep_only(self, open_ids: Collection[str]) -> None:
@@ -91,7 +89,6 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
         return unread_text(self.paged, command("parts.page_down").key_text)
 
     def ends(self, action: str) -> bool:
-        """Return True if an answer closes the page."""
         return action in ("approve", "deny")
 
     def refusal(self, action: str) -> str:
@@ -220,7 +217,6 @@ class WholeDiffsPage(RowsPage[None]):
         self._rows = RowsView(lambda width: diff_rows(diff.files, width, clean=visible, named=True))
 
     def compose(self) -> ComposeResult:
-        """Yield the page."""
         with Vertical() as page:
             page.border_title = Content(" Whole diffs ")
             page.border_subtitle = f" {command('detail.close').key_text} back "
@@ -229,11 +225,9 @@ class WholeDiffsPage(RowsPage[None]):
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self._rows
 
     def action_close(self) -> None:
-        """Go back."""
         self.dismiss(None)
 
 

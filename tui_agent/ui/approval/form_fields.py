@@ -235,7 +235,6 @@ class FormRow(Vertical):
         self._label = RowsView(self.label_rows)
 
     def compose(self) -> ComposeResult:
-        """Yield label and widget."""
         self._label.can_focus = False
         if self.own is None:
             yield self._label

@@ -43,9 +43,7 @@ _SHOWN = (
     *("accept", "copy_address", "type_address", "decline", "skip"),
     *("send", "next_field", "next_choice", "mark_choice", "not_now"),
 )
-"""Answers in the row of keys."""
 _OF_AGENT = ("choose_answer", "mark_choice", "previous_choice", "not_now")
-"""Answers in the row of keys of a question of the agent."""
 UNSEEN = "This choice was not on the screen; enter again takes it."
 """Reason for an enter that took no choice."""
 _OPENED = "The page is open in your browser."
@@ -96,7 +94,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
         self._fields.can_focus, self._fields.display = False, self._fills
         for view in (self._body, self._state, self._keys):
@@ -117,7 +114,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self.count(self._position, self._total)
 
     def on_resize(self, event: Resize) -> None:
-        """Fit the dialog to the window."""
         self.lay_out()
 
     def count(self, position: int, total: int) -> None:
@@ -127,12 +123,10 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self._body
 
     @property
     def text_field(self) -> Widget | None:
-        """The field in which the user types."""
         if not self._fills:
             return None
         return self._own if self._list is not None else self.focused or self._rows[0].entry
@@ -174,7 +168,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         return enabled.get(action, action in _READING and not self._fills)
 
     def _check_agents(self, action: str) -> bool:
-        """Enable the answers to a question of the agent."""
         chosen = self._list
         if chosen is None or self._own is not None:
             return action in ("send", "previous_field", "next_field", "not_now")
@@ -190,7 +183,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def ends(self, action: str) -> bool:
-        """Return True if an answer ends the question."""
         return action in ("decline", "skip", "pick")
 
     def refusal(self, action: str) -> str:
@@ -201,7 +193,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     @property
     def answers(self) -> Sequence[str]:
-        """The answers on the screen."""
         if not self._question.server:
             return [action for action in _OF_AGENT if self.check_action(action, ())]
         only_in_forms = () if self._fills else ("next_choice",)
@@ -372,7 +363,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         return action if self._question.server or action in ("pick", "mark_choice") else None
 
     def _advance(self) -> None:
-        """Show the next question of the agent; behind the last one, send the answers."""
         if self._place + 1 < len(self._rows):
             self._show_question(self._place + 1)
         else:
@@ -492,7 +482,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             self.call_after_refresh(self._reveal)
 
     def _show_place(self) -> None:
-        """Show one question of the agent, and which one it is."""
         for place, row in enumerate(self._rows):
             row.display = place == self._place
         count = f" · {self._place + 1} of {len(self._rows)}" if len(self._rows) > 1 else ""
@@ -537,7 +526,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         return answer_rows(choices, width, MAX_ANSWER_ROWS)
 
     def _agents_choices(self) -> list[Choice]:
-        """Return the row of keys of a question of the agent."""
         enter, back, counts = command("server.choose_answer"), command("server.not_now"), self.guard.armed
         if self._own is not None:
             return [Choice("", enter.key_text, "answer"), Choice("not_now", back.key_text, "back")]

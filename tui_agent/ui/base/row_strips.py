@@ -1,8 +1,10 @@
 """Widgets that draw rows whose strips they keep, so that a row that only moves is not drawn again."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.geometry import Region
@@ -47,10 +49,14 @@ class RowStrips(DirectRefresh):
     counts.
     """
 
+    STYLE_PREFIX: ClassVar[str] = ""
+    """Beginning of the component classes that name the styles of runs, such as `call--`."""
+
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(name=name, id=id, classes=classes)
         self._drawn_rows: dict[int, Strip] = {}
         self._drawn_for: tuple[int, Color, Sequence[LineFilter]] | None = None
+        self._run_styles: dict[str, Style] = {}
 
     @property
     def drawn_width(self) -> int:
@@ -66,6 +72,7 @@ class RowStrips(DirectRefresh):
         if self._drawn_for != (width, background, filters):
             self._drawn_for = (width, background, filters)
             self._drawn_rows.clear()
+            self._run_styles.clear()
         strips: list[Strip] = []
         for y in crop.line_range:
             strip = self._drawn_rows.get(y)
@@ -94,3 +101,28 @@ class RowStrips(DirectRefresh):
         for region in regions:
             for y in region.line_range:
                 self._drawn_rows.pop(y, None)
+
+    # --- rows of runs -------------------------------------------------------------------------------------------------
+
+    def notify_style_update(self) -> None:
+        """Forget the styles of runs, which depend on the theme and the focus."""
+        super().notify_style_update()
+        self._run_styles.clear()
+
+    def style_of(self, name: str = "") -> Style:
+        """Return the style of the component class `STYLE_PREFIX` with a name, or the base style.
+
+        Textual computes both for each frame.
+        """
+        found = self._run_styles.get(name)
+        if found is None:
+            part = f"{self.STYLE_PREFIX}{name}"
+            found = self.get_component_rich_style(part, partial=True) if name else self.rich_style
+            self._run_styles[name] = found
+        return found
+
+    def strip_of(self, runs: Iterable[tuple[str, str]], over: Style | None = None) -> Strip:
+        """Return a row of the widget's width; each run is a text with the name of its style, over the base style."""
+        base = self.style_of() if over is None else self.style_of() + over
+        segments = [Segment(text, base + self.style_of(name) if name else base) for text, name in runs if text]
+        return Strip(segments).adjust_cell_length(self.size.width, base)

@@ -28,7 +28,6 @@ class SteadyScrollBar(ScrollBar, RowStrips):
         self._drawn: _Look | None = None
 
     def render(self) -> RenderableType:
-        """Return the bar."""
         bar = super().render()
         self._drawn = self._look_of(bar)
         return bar

@@ -203,11 +203,6 @@ class AgentBridge(PromptQueue):
         return all(one.name != tool for one in self.agent.tools)
 
     @property
-    def no_bench(self) -> str:
-        """Reason why `bench` is None, in words for the user."""
-        return NOT_READY if self.status.pending else NOT_HERE
-
-    @property
     def open_bench(self) -> "Workbench":
         """The open session.
 
@@ -215,7 +210,7 @@ class AgentBridge(PromptQueue):
             TuiAgentError: there is none.
         """
         if self.bench is None:
-            raise TuiAgentError(self.no_bench)
+            raise TuiAgentError(NOT_READY if self.status.pending else NOT_HERE)
         return self.bench
 
     def report_crash(self, error: BaseException) -> None:
@@ -258,11 +253,7 @@ class AgentBridge(PromptQueue):
     # --- workers ------------------------------------------------------------------------------------------------------
 
     async def relay(self, post: Post) -> None:
-        """Post status and events to the screen, a batch at a time, until the bus closes. The past comes first, once.
-
-        Args:
-            post: posts a message; the next batch follows when the screen has set `applied` of the last one.
-        """
+        """Post status and events, a batch at a time, until the bus closes. The past comes first, once."""
         self._post = post
         post(StatusPublished())
         await self._opened.wait()

@@ -78,7 +78,6 @@ class ChatBody(Vertical, RowStrips):
         self._state = state
 
     def compose(self) -> ComposeResult:
-        """Yield the conversation with the panel, then the one-line widgets below them."""
         with self._row:
             yield self._welcome
             yield self.conversation
@@ -87,7 +86,6 @@ class ChatBody(Vertical, RowStrips):
         yield self.search
 
     def show(self, state: ScreenState) -> None:
-        """Show another state."""
         self._state = state
         self.conversation.show(state.transcript)
         self.side.show(state)

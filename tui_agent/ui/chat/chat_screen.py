@@ -77,7 +77,7 @@ class ChatScreen(AnyScreen):
             foot=lambda: self.entry.foot_rows(self.bars.line),
             cover=self.body.keep_above,
             root=lambda: self.state.transcript.calls.root,
-            asker=lambda request: self.state.ledger.asker(request.call_id),
+            named=lambda request: self.state.ledger.named(request),  # noqa: PLW0108 - the state is replaced
             answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""
@@ -93,7 +93,6 @@ class ChatScreen(AnyScreen):
         self._past: ScreenState | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
         self.entry.fit(self.app.size)
         self.body.fit(self.app.size)
@@ -128,7 +127,6 @@ class ChatScreen(AnyScreen):
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
-        """Adapt the parts to the window."""
         self.entry.fit(event.size)
         self.body.fit(event.size)
 

@@ -112,7 +112,6 @@ class Welcome(Widget, can_focus=True):
             choose()
 
     def action_leave(self) -> None:
-        """Go back to the composer."""
         self._leave()
 
     def action_theme(self, step: int) -> None:
@@ -132,11 +131,9 @@ class Welcome(Widget, can_focus=True):
             choose()
 
     def on_focus(self) -> None:
-        """Show which offer is selected."""
         self.refresh()
 
     def on_blur(self) -> None:
-        """Show that no offer is selected."""
         self.refresh()
 
     def _resume(self, session_id: str) -> None:
@@ -163,7 +160,6 @@ class Welcome(Widget, can_focus=True):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def render(self) -> Content:
-        """Return the rows, as many as fit."""
         rows = self._fitting(self._rows(), max(1, self.size.height))
         width = max(1, self.size.width - 4)
         texts = [row.text.truncate(width, ellipsis=True) for row in rows]

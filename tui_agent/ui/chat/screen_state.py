@@ -66,13 +66,7 @@ class ScreenState:
         numbers: Mapping[str, int] | None = None,
         shows_pictures: bool = True,
     ) -> None:
-        """Start empty.
-
-        Args:
-            calls_before: calls before the first event.
-            numbers: numbers of those of them that are resumed, by call id.
-            shows_pictures: False if the terminal has no colours.
-        """
+        """Start empty, after `calls_before` calls; `numbers` are those of the ones that are resumed, by call id."""
         self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
         self.transcript = transcript_fold.TranscriptFold(

@@ -19,7 +19,7 @@ from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.panel.time_strip import TimeStrip
+from tui_agent.ui.panel.time_bars import TimeStrip
 from tui_agent.ui.panel.tool_panel import ToolPanel
 from tui_agent.ui.state.plan_and_files import ChangedFiles, FileTotals, Plan
 from tui_agent.ui.text.sanitiser import ELLIPSIS, cut_at, one_line
@@ -59,7 +59,6 @@ class SideSection(CoalescedRefresh):
         self.refresh()
 
     def render(self) -> Content:
-        """Return the rows."""
         return Content("\n").join(self.rows(self.size.width))
 
 
@@ -71,7 +70,6 @@ class PlanSection(SideSection):
         self._plan = plan
 
     def show(self, plan: Plan) -> None:
-        """Show another plan."""
         self._plan = plan
         self.changed()
 
@@ -108,7 +106,6 @@ class FilesSection(SideSection):
         self.changed()
 
     def on_click(self) -> None:
-        """Open the page."""
         self.post_message(self.Opened())
 
     def rows(self, width: int) -> Sequence[Content]:
@@ -173,7 +170,6 @@ class SideColumn(Vertical):
         self._is_beside = self._is_dragged = False
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         yield self.plan
         yield self.panel
         yield self.files
@@ -188,7 +184,6 @@ class SideColumn(Vertical):
         self.call_later(self.screen.run_action, "perform('chat.files')")
 
     def show(self, state: ScreenState) -> None:
-        """Show another state."""
         self.plan.show(state.plan)
         self.panel.show(state.ledger)
         self.files.show(state.files)

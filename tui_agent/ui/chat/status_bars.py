@@ -108,7 +108,6 @@ class FrameLine(CoalescedRefresh):
         return self._place
 
     def show(self, status: SessionStatus) -> None:
-        """Show another status."""
         self._status = status
         self.changed()
 
@@ -208,11 +207,9 @@ class StatusLine(CoalescedRefresh):
         self._mark_cells = range(0)
 
     def on_mount(self) -> None:
-        """Create the clock, paused."""
         self._timer = self.set_interval(CLOCK_SECONDS, self.settle, pause=True)
 
     def show(self, status: SessionStatus) -> None:
-        """Show another status."""
         self._status = status
         self.changed()
 
@@ -437,7 +434,6 @@ class StatusBars:
         self.line.read_output = read_output
 
     def show(self, status: SessionStatus) -> None:
-        """Show another status."""
         self.frame.show(status)
         self.line.show(status)
 

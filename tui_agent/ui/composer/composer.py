@@ -1,6 +1,6 @@
 """The text area where the user types. It accepts input at any time, and nothing else changes its draft."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar, Literal
@@ -236,11 +236,6 @@ class Composer(PasteFoldingArea):
         self._draft_before_search: str | None = None
 
     @property
-    def rows(self) -> Sequence[str]:
-        """The lines of the text, with labels and escapes."""
-        return self.document.lines
-
-    @property
     def can_undo_drop(self) -> bool:
         """True while the undo key restores a dropped message: the user is here, and has typed nothing since."""
         return self.has_focus and self.dropped > 0
@@ -289,7 +284,7 @@ class Composer(PasteFoldingArea):
     def use_vim_keys(self, wanted: bool) -> None:
         """Use the keys of vim, or no longer."""
         if wanted != (self.vim is not None):
-            self.vim = VimKeys(self) if wanted else None
+            self.vim = VimKeys(self, self.action_earlier, self.action_later) if wanted else None
             self.post_message(self.ModeChanged("insert"))
 
     def type_text(self) -> None:

@@ -46,7 +46,6 @@ class NoticeLine(Widget):
         self._changed()
 
     def on_click(self) -> None:
-        """Hide all messages."""
         self._messages.clear()
         self._changed()
 
@@ -65,11 +64,9 @@ class NoticeLine(Widget):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the rows of the messages, at most `MAX_ROWS`."""
         return min(MAX_ROWS, len(self._rows(width)))
 
     def render(self) -> Content:
-        """Return the newest rows."""
         return Content("\n").join(self._rows(self.size.width)[-max(1, self.size.height) :])
 
     def _rows(self, width: int) -> list[Content]:
@@ -104,7 +101,6 @@ class RefusalLine(Widget):
         """The user clicked the line."""
 
     def on_click(self) -> None:
-        """Post `Clicked`."""
         self.post_message(self.Clicked())
 
     def show(self, reason: str, draft: str, *, is_offer: bool = False) -> None:
@@ -125,7 +121,6 @@ class RefusalLine(Widget):
         self.display = False
 
     def render(self) -> Content:
-        """Return the reason."""
         return Content(" ▲ " + one_line(self.reason, max(1, self.size.width - 4)))
 
 

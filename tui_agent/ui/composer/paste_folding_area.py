@@ -4,7 +4,7 @@ The cursor moves over a label or an escape, and deletes it, as a whole. The text
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -117,6 +117,11 @@ class PasteFoldingArea(TextArea):
         return self._folder.unfold(unescape_hidden(self.text))
 
     @property
+    def rows(self) -> Sequence[str]:
+        """The lines of the text, with labels and escapes."""
+        return self.document.lines
+
+    @property
     def selected_text(self) -> str:
         """The selected text, for the clipboard, without escapes."""
         return unescape_hidden(super().selected_text)
@@ -180,7 +185,6 @@ class PasteFoldingArea(TextArea):
         return style
 
     def notify_style_update(self) -> None:
-        """Drop the styles after a change of theme or focus."""
         super().notify_style_update()
         self._kept_styles.clear()
 

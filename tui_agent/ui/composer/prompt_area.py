@@ -70,7 +70,6 @@ class PromptMarker(Widget):
     """True if the text is a search."""
 
     def render(self) -> Content:
-        """Return the sign."""
         return Content(" / " if self.searching else "[N]" if self.normal_mode else " › ")
 
 
@@ -100,7 +99,6 @@ class SlashMenu(Widget):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the rows of the suggestions, one that counts the others, and the title."""
         if self._shows_keys:
             return bool(self._title[0]) + len(self._key_rows(width))
         return bool(self._title[0]) + min(len(self._entries), MAX_ROWS + 1)
@@ -214,7 +212,6 @@ class InterruptMenu(Widget):
             self._timer = None
 
     def render(self) -> Content:
-        """Return the choices, as many as fit."""
         what = f"cancel {count_text(self.running, 'tool')} and stop" if self.running else "cancel and stop"
         choices: list[tuple[str, str]] = [(f"{command('interrupt.cancel').key_text} again", what)]
         choices.append((command("interrupt.stop").key_text, command("interrupt.stop").text))
@@ -281,7 +278,6 @@ class PromptArea(Vertical, ImmediateLayout):
         self._row = Horizontal()
 
     def compose(self) -> ComposeResult:
-        """Yield the lines from the top, then the sign and the text area."""
         yield self.queue
         yield self._notice
         yield self.menu

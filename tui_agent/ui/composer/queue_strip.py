@@ -94,7 +94,6 @@ class QueueStrip(CoalescedRefresh):
         return self._queue.rows
 
     def show(self, queue: WaitingMessages, status: SessionStatus) -> None:
-        """Show another queue and status."""
         self._queue, self._status = queue, status
         self.changed()
 
@@ -268,12 +267,10 @@ def _rule(width: int, actions: Sequence[tuple[str, QueueAction]]) -> Content:
 
 
 def _name(agent_id: str) -> str:
-    """Return the name by which the user steers a sub-agent."""
     return f"@{agent_id.rpartition('-')[0] or agent_id}"
 
 
 def _kind(message: WaitingMessage) -> str:
-    """Return the kind of a message in words, with the name of its sub-agent."""
     if message.sub_agent:
         return f"steer {_name(message.sub_agent)}"
     return "follow-up" if message.follows_up else "steer"

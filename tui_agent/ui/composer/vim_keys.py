@@ -4,9 +4,11 @@ Counts, the operators `d`, `c` and `y`, and the usual motions; keys that type no
 """
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
+
+from .paste_folding_area import PasteFoldingArea
 
 Location: TypeAlias = tuple[int, int]
 """Row and column."""
@@ -16,40 +18,6 @@ MOST = 999
 """Largest count."""
 _TYPED_FIRST = "/!@"
 """Characters that begin a command or mention: in an empty field they are typed, also in normal mode."""
-
-
-class VimField(Protocol):
-    """The text field that the keys act on."""
-
-    @property
-    def rows(self) -> Sequence[str]:
-        """The lines of the text; at least one."""
-        ...
-
-    @property
-    def cursor_location(self) -> Location:
-        """Row and column of the cursor."""
-        ...
-
-    def move_cursor(self, location: Location, /) -> None:
-        """Move the cursor."""
-        ...
-
-    def change(self, text: str, start: Location, end: Location, /) -> None:
-        """Replace a part of the text, and put the cursor behind it."""
-        ...
-
-    def action_earlier(self) -> None:
-        """Move the cursor one row up; in the first row recall an earlier text."""
-        ...
-
-    def action_later(self) -> None:
-        """Move the cursor one row down; in the last row recall a later text."""
-        ...
-
-    def undo(self) -> None:
-        """Undo the last change."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +38,12 @@ Motion: TypeAlias = Callable[[str, int], Target]
 class VimKeys:
     """The mode, and what was typed of a command so far."""
 
-    def __init__(self, field: VimField) -> None:
+    def __init__(self, field: PasteFoldingArea, earlier: Callable[[], object], later: Callable[[], object]) -> None:
+        """Begin in insert mode; `earlier` and `later` move the cursor by a row, or recall another text."""
         self.mode: VimMode = "insert"
         """The present mode."""
         self._field = field
+        self._earlier, self._later = earlier, later
         self._count = ""
         self._operator = ""
         self._prefix = ""
@@ -208,7 +178,7 @@ class VimKeys:
             self._take_rows(*self._row_range(direction * self._number))
             return
         for _ in range(self._number):
-            (self._field.action_earlier if direction < 0 else self._field.action_later)()
+            (self._earlier if direction < 0 else self._later)()
         self._clamp()
 
     def _row_range(self, more: int) -> tuple[int, int]:

@@ -5,18 +5,25 @@ A chooser returns the id of the chosen item; a list of facts opens the selected 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tui_agent.protocol.amounts import tokens_text
+from textual.content import Content
+
+from tui_agent.protocol.amounts import count_text, tokens_text
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 from tui_agent.ui.transcript.part_page import PartPage
 
 from .list_page import ListPage
-from .text_page import POLL_SECONDS
+from .text_page import POLL_SECONDS, TextPage
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_servers import SessionServers
 
 SAMPLE: tuple[tuple[Run, ...], ...] = (
     (("You", "you"),),
@@ -100,7 +107,6 @@ class ChooserPage(ListPage[Item, str]):
         self._moved_to = moved
 
     def on_mount(self) -> None:
-        """Show the items."""
         self._use_items()
         if self._follows:
             self.set_interval(POLL_SECONDS, self._use_items)
@@ -116,7 +122,6 @@ class ChooserPage(ListPage[Item, str]):
         self.use(items, next((place for place, item in enumerate(items) if item.id == self._first), 0))
 
     def has_preview(self) -> bool:
-        """Return True if an item has more to show than its name and its note."""
         return any(len(item.paragraphs) > len(_SAID) or item.diffs is not _no_rows for item in self._read())
 
     def body_rows(self, width: int) -> int:
@@ -139,13 +144,11 @@ class ChooserPage(ListPage[Item, str]):
             self.dismiss(item.id)
 
     def cursor_moved(self) -> None:
-        """Show the selected item."""
         super().cursor_moved()
         if self.selected is not None:
             self._moved_to(self.selected.id)
 
     def item_row(self, item: Item, place: int, width: int) -> Line:
-        """Return name and note of an item, after its sign."""
         has_signs = any(one.sign[0] for one in self.all_items)
         column = min(width // 2, 2 + max(len(visible(one.name)) for one in self.all_items))
         sign: list[Run] = [(f"{item.sign[0]:<2}", item.sign[1])] if has_signs else []
@@ -154,23 +157,18 @@ class ChooserPage(ListPage[Item, str]):
         return Line(clipped([*runs, (one_line(item.note, 300), "muted")], width))
 
     def detail_rows(self, item: Item, width: int) -> Sequence[Line]:
-        """Return the item in full."""
         return item.rows(width)
 
     def search_text(self, item: Item) -> str:
-        """Return name, note and paragraphs."""
         return " ".join((item.name, item.note, *(text for runs in item.paragraphs for text, _ in runs)))
 
     def search_name(self, item: Item) -> str:
-        """Return the name."""
         return item.name
 
     def summary(self) -> Run:
-        """Return the text of the state line."""
         return self._text, "muted"
 
     def key_answers(self) -> list[tuple[str, str, bool]]:
-        """Return the keys; enter opens a fact, or uses a choice."""
         (enter, _, counts), *others = super().key_answers()
         return [(enter, "open" if self._opens else "use it", counts), *others]
 
@@ -216,3 +214,64 @@ def model_items(models: Sequence[ModelFact]) -> list[Item]:
         )
         for model in models
     ]
+
+
+_SERVER_STATES = {
+    "ready": ("ready", "success"),
+    "failed": ("failed", "error"),
+    "degraded": ("starting again", "warning"),
+}
+"""Words and style for the state of a server."""
+
+
+class ServersPage(ChooserPage):
+    """The tool servers: enter shows the log of one, and a key starts it anew."""
+
+    WHERE = "servers"
+    KEYS = ("open_log", "restart", "close")
+
+    def __init__(self, servers: "SessionServers") -> None:
+        """Create the page for the servers of a session."""
+        rules = "rules for one: allow mcp__NAME__*"
+        super().__init__("Tool servers", lambda: server_items(servers.list()), rules, follows=True)
+        self._servers = servers
+
+    def action_open_log(self) -> None:
+        """Show the last lines of the selected server."""
+        if (item := self.selected) is not None:
+            name, missing = item.id, f"There are no lines of a server {item.id}."
+            log = TextPage(
+                f"Log of {name}", lambda _: Content(sanitise(self._servers.log(name)) or missing), follows=True
+            )
+            self.app.push_screen(log)
+
+    def action_restart(self) -> None:
+        """Start the selected server anew."""
+        if (item := self.selected) is not None:
+            refused = self._servers.restart(item.id)
+            self.say(refused or f"{item.id} starts anew.", "warning" if refused else "")
+
+    def key_answers(self) -> list[tuple[str, str, bool]]:
+        return ListPage[Item, str].key_answers(self)
+
+
+def server_items(servers: Sequence[ServerFact]) -> list[Item]:
+    """Return each tool server with its state, its target, and what it offers."""
+    items: list[Item] = []
+    for server in servers:
+        state, style = _SERVER_STATES.get(server.state, (server.state, "muted"))
+        offers = (
+            ("tools", server.tools),
+            *(("left out", (problem,)) for problem in server.left_out),
+            ("prompts", server.prompts),
+            ("resources", server.resources),
+        )
+        paragraphs = (
+            ((server.name, "strong"), (f"  {state}", style), (f"  {sanitise(server.info)}", "muted")),
+            *((((sanitise(server.error), "error"),),) if server.error else ()),
+            ((visible(f"{server.target}  ({server.origin})"), "muted"),),
+            *(((f"{heading}: ", "muted"), (visible(", ".join(entries)), "")) for heading, entries in offers if entries),
+        )
+        note = visible(server.error.partition("\n")[0]) or count_text(len(server.tools), "tool")
+        items.append(Item(server.name, server.name, f"{state} · {note}", ("●", style), paragraphs))
+    return items

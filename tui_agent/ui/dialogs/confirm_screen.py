@@ -51,7 +51,6 @@ class ConfirmScreen(QuestionScreen[bool]):
         self._body = RowsView(self._body_rows, id="confirm-text")
 
     def compose(self) -> ComposeResult:
-        """Yield the consequences and the answers."""
         with Vertical() as box:
             box.border_title = Content(f" {one_line(self._question, 60)} ")
             for view in (self._body, self.row):
@@ -59,7 +58,6 @@ class ConfirmScreen(QuestionScreen[bool]):
                 yield view
 
     def on_resize(self) -> None:
-        """Give the text as many rows as it needs."""
         width = max(1, min(72, self.size.width) - 4)
         self._body.styles.height = len(self._body_rows(width))
 
@@ -73,7 +71,6 @@ class ConfirmScreen(QuestionScreen[bool]):
 
     @property
     def answers(self) -> Sequence[str]:
-        """The answers."""
         return ("yes", "no")
 
     def _body_rows(self, width: int) -> Sequence[Line]:

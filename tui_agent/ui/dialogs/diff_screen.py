@@ -123,7 +123,6 @@ class DiffScreen(ListPage[ChangedFile, None]):
         self._read_again()
 
     def counts(self, name: str) -> bool:
-        """Return True for the keys that need a file only while there is one, and for the undo if it is possible."""
         if name == "show_kept":
             return self._list.kept > 0
         if name == "undo_file":
@@ -131,7 +130,6 @@ class DiffScreen(ListPage[ChangedFile, None]):
         return name != "open_file" or self.selected is not None
 
     def cursor_moved(self) -> None:
-        """Compare the selected file."""
         super().cursor_moved()
         self._compare()
 
@@ -193,7 +191,6 @@ class DiffScreen(ListPage[ChangedFile, None]):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def heading_rows(self, width: int) -> Sequence[Line]:
-        """Return the names of the views, the chosen one in brackets."""
         runs: list[Run] = []
         for view in VIEWS:
             is_chosen = view == self._list.view
@@ -202,7 +199,6 @@ class DiffScreen(ListPage[ChangedFile, None]):
         return [Line(clipped(runs, width)), Line()]
 
     def item_row(self, item: ChangedFile, place: int, width: int) -> Line:
-        """Return the row of a file: sign, path, lines added and removed."""
         counts = counts_runs(item.counts)
         room = max(8, width - width_of_runs(counts) - 5)
         name = path_text(item.shown, room)
@@ -212,11 +208,9 @@ class DiffScreen(ListPage[ChangedFile, None]):
         return Line(clipped([*first, (name, here), (gap, ""), *counts], width))
 
     def search_text(self, item: ChangedFile) -> str:
-        """Return the paths of a file."""
         return f"{item.shown} {item.old_shown}"
 
     def detail_rows(self, item: ChangedFile, width: int) -> Sequence[Line]:
-        """Return the differences of the selected file."""
         shown = self._shown
         # After a new reading the differences from before stay until the new ones are there.
         if shown is None or (shown.file.view, shown.file.shown) != (item.view, item.shown):
@@ -226,12 +220,10 @@ class DiffScreen(ListPage[ChangedFile, None]):
         return self._rows[2]
 
     def empty_text(self) -> str:
-        """Return why no file is listed."""
         kept = f"All {count_text(self._list.kept, 'change')} are kept." if self._list.kept else ""
         return super().empty_text() or kept or self._list.note or "Nothing differs."
 
     def summary(self) -> Run:
-        """Return the number of files and of the changed lines that are counted."""
         files = self._list.files
         counted = [file.counts for file in files if file.counts is not None]
         added, removed = sum(one[0] for one in counted), sum(one[1] for one in counted)

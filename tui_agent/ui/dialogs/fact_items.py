@@ -1,7 +1,8 @@
-"""Items of the pages of changed files, tools, definitions and hooks."""
+"""Items of the pages of changed files, tools, definitions and hooks, and the choices of a review."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.facts.diff_facts import Revision
@@ -16,6 +17,9 @@ from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped
 
 from .chooser_page import Item
+
+if TYPE_CHECKING:
+    pass
 
 MAX_NUMBERS = 6
 """Calls of one file that its row names, the newest ones."""

@@ -50,7 +50,6 @@ class FileDiffScreen(ListPage[int, str]):
         self._drawn: dict[tuple[int, int], Sequence[Line]] = {}
 
     def on_mount(self) -> None:
-        """Compare the file."""
         self.run_worker(self._load(), group="hunks", exclusive=True, exit_on_error=False)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
@@ -87,7 +86,6 @@ class FileDiffScreen(ListPage[int, str]):
         self.dismiss(self._said)
 
     def counts(self, name: str) -> bool:
-        """Return True for the undo if it is possible, and for the mark if there are parts."""
         if name == "undo_parts":
             return self._shown is not None and not self._shown.problem and not self._busy()
         return name != "mark_part" or self._has_parts
@@ -131,7 +129,6 @@ class FileDiffScreen(ListPage[int, str]):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def layout_rows(self, width: int) -> Layout:
-        """Return the facts of the file, and each part below its heading."""
         shown = self._shown
         if shown is None:
             return wrapped([("Comparing …", "muted")], width), ()
@@ -159,7 +156,6 @@ class FileDiffScreen(ListPage[int, str]):
         return self._drawn[place, width]
 
     def item_row(self, item: int, place: int, width: int) -> Line:
-        """Return the heading of a part."""
         hunks: Sequence[DiffHunk] = self._shown.diff.hunks if self._shown is not None else ()
         if item >= len(hunks):
             return Line()
@@ -175,7 +171,6 @@ class FileDiffScreen(ListPage[int, str]):
         return Line(clipped(runs, width))
 
     def summary(self) -> Run:
-        """Return the number of marked parts."""
         if self._busy():
             return BUSY, "warning"
         if not self._has_parts:
@@ -184,7 +179,6 @@ class FileDiffScreen(ListPage[int, str]):
         return f"{count_text(len(self._marked), 'part')} of {count} to undo" if self._marked else "", "muted"
 
     def key_answers(self) -> list[tuple[str, str, bool]]:
-        """Return the keys, with what the undo would undo."""
         if not self._has_parts:
             texts = {"undo_parts": "undo"}
         else:

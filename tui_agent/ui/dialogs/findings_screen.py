@@ -37,7 +37,6 @@ class FindingsScreen(ListPage[Finding, None]):
         self._files = files
 
     def on_mount(self) -> None:
-        """Show the findings."""
         self.use(self._findings)
         self.call_after_refresh(self.rows.reveal)
 
@@ -60,33 +59,27 @@ class FindingsScreen(ListPage[Finding, None]):
             self.app.push_screen(SourcePage(finding, text, self._files.path(finding.file)))
 
     def counts(self, name: str) -> bool:
-        """Return True for the keys of a finding only while there is one."""
         return name in ("search", "close") or self.selected is not None
 
     def item_row(self, item: Finding, place: int, width: int) -> Line:
-        """Return the row of a finding: severity, file and line, first line of its text."""
         here = "strong" if place == self.rows.cursor else ""
         runs: list[Run] = [self.cursor_sign(place), (f"{item.severity:<{_SEVERITY}}", _STYLES[item.severity])]
         runs += [(f"{visible(item.place)}  ", here), (one_line(visible(item.title), 300), "" if here else "muted")]
         return Line(clipped(runs, width))
 
     def detail_rows(self, item: Finding, width: int) -> Sequence[Line]:
-        """Return the whole text of a finding."""
         rows = wrapped([(visible(item.place), "strong"), (f"  {item.severity}", _STYLES[item.severity])], width)
         return [*rows, Line(), *wrapped([(sanitise(item.text.strip()), "")], width)]
 
     def search_text(self, item: Finding) -> str:
-        """Return all of a finding."""
         return item.plain
 
     def summary(self) -> Run:
-        """Return the number of findings of each severity."""
         found = self.all_items
         counts = [f"{sum(one.severity == name for one in found)} {name}" for name in _STYLES]
         return (" · ".join([count_text(len(found), "finding"), *counts]) if found else ""), "muted"
 
     def empty_text(self) -> str:
-        """Return that there are no findings."""
         return super().empty_text() or "The review found nothing."
 
 
@@ -127,16 +120,13 @@ class SourcePage(ListPage[int, None]):
         self.post_message(FileEditRequested(self._path, self.rows.cursor + 1))
 
     def heading_rows(self, width: int) -> Sequence[Line]:
-        """Return the first line of the finding."""
         return [Line(clipped([(joined_lines(visible(self._finding.title)), "warning")], width)), Line()]
 
     def layout_rows(self, width: int) -> Layout:
-        """Return the lines, each with its number and the colours of code."""
         count = len(self._lines)
         return LazyRows(count, lambda place: self.shown_row(place + 1, place, width)), range(count)
 
     def item_row(self, item: int, place: int, width: int) -> Line:
-        """Return one line of the file."""
         digits = len(str(len(self._lines)))
         first = max(0, place - place % _AROUND)
         coloured = colour_lines(self._language, self._lines[first : first + _AROUND])[place - first]
@@ -144,5 +134,4 @@ class SourcePage(ListPage[int, None]):
         return Line(clipped([self.cursor_sign(place), (f"{item:>{digits}}  ", mark), *coloured], width))
 
     def summary(self) -> Run:
-        """Return the number of lines."""
         return count_text(len(self._lines), "line"), "muted"

@@ -79,7 +79,6 @@ def fleet_help_text(width: int) -> Content:
 def _key_rows(
     titles: Mapping[Where, str], width: int, offers: Callable[[Command], bool] = lambda _: True
 ) -> list[Content]:
-    """Return the keys of some parts of the screen, each with an empty row and a heading before it."""
     rows: list[Content] = []
     for where, title in titles.items():
         entries = [entry for entry in all_commands() if entry.where == where and entry.keys and offers(entry)]
@@ -95,7 +94,6 @@ def _heading(title: str) -> Content:
 
 
 def _row(name: str, entry: Command | PromptCommand, width: int) -> Content:
-    """Return name and help in two columns."""
     column = _COLUMN if width >= _WIDE else _NARROW_COLUMN
     lines = wrap(visible(entry.help), max(20, width - column)) or [""]
     if len(name) > column - 3:

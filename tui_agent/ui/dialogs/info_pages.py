@@ -105,13 +105,7 @@ class ReportPage(TextPage):
         kept: Sequence[tuple[str, CallTrial]] = (),
         totals: Totals | None = None,
     ) -> None:
-        """Create the page.
-
-        Args:
-            report: report of the last run; None if none has ended.
-            rules: lists and adds rules; None where another program made the agent.
-            kept: commands of the last run whose changes were kept, each with its trial.
-        """
+        """Create the page; `kept` are commands whose changes were kept. Another program's agent has no `rules`."""
         super().__init__("Report", self._text)
         self._report, self._kept, self._totals = report, kept, totals
         self._rules = rules
@@ -141,7 +135,6 @@ class ReportPage(TextPage):
         self.query_one(PageBody).refresh(layout=True)
 
     def _allowed(self) -> set[str]:
-        """Return the allow rules in force."""
         rules = self._rules.in_force().rules if self._rules is not None else ()
         return {rule.text for rule in rules if rule.verdict == "allow"}
 

@@ -61,7 +61,6 @@ class JobsScreen(ListPage[JobFact, None]):
             self.run_worker(self._detach_command(fact), group="jobs", exit_on_error=False)
 
     def counts(self, name: str) -> bool:
-        """Return True for the keys that end a command only while it runs."""
         return name in ("open_output", "search", "close") or (self.selected is not None and self.selected.is_running)
 
     async def _detach_command(self, fact: JobFact) -> None:
@@ -84,13 +83,11 @@ class JobsScreen(ListPage[JobFact, None]):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def heading_rows(self, width: int) -> Sequence[Line]:
-        """Return the headings of the columns."""
         numbers = f"{'time':>{_TIME}}{'output':>{_SIZE}}  " if width >= _NARROW else ""
         heading = f"  {'id':<{_ID}}{'state':<{_STATE}}{numbers}command"
         return [Line(clipped([(heading, "muted")], width))]
 
     def item_row(self, item: JobFact, place: int, width: int) -> Line:
-        """Return the row of a command."""
         state, style = ("◐ running", "calls") if item.is_running else _short(item.state)
         size = bytes_text(item.size) if item.size else "–"
         numbers = f"{seconds_text(item.seconds):>{_TIME}}{size:>{_SIZE}}  " if width >= _NARROW else ""
@@ -103,20 +100,17 @@ class JobsScreen(ListPage[JobFact, None]):
         return Line(clipped(runs, width))
 
     def detail_rows(self, item: JobFact, width: int) -> Sequence[Line]:
-        """Return the selected command in full."""
         state = "is running" if item.state == "running" else item.state
         text = f"{one_line(visible(joined_lines(item.command)), 600)}"
         return wrapped([(text, "strong"), (f" · {visible(state)}", "muted")], width)
 
     def summary(self) -> Run:
-        """Return how many commands run."""
         running = sum(fact.is_running for fact in self.all_items)
         end = "it ends" if running == 1 else "they end"
         return f"{count_text(running, 'command')} running; {end} with the session", "muted"
 
 
 def _short(state: str) -> tuple[str, str]:
-    """Return how a command ended in one or two words, and their style."""
     code = state.removeprefix("ended with exit code ")
     if code != state:
         return ("✔ done", "success") if code == "0" else (f"✖ exit {code}", "error")

@@ -162,7 +162,6 @@ class PermissionsScreen(ListPage[Entry, None]):
             self.use(entries)
 
     def heading_rows(self, width: int) -> Sequence[Line]:
-        """Return mode, place of commands, and how rules combine."""
         rules = self._in_force
         place = f" · trial: {visible(rules.sandbox)}" if rules.sandbox else ""
         within = "the strictest rule" if rules.strictest_wins else "the first rule that matches"
@@ -179,7 +178,6 @@ class PermissionsScreen(ListPage[Entry, None]):
         ]
 
     def item_row(self, item: Entry, place: int, width: int) -> Line:
-        """Return the row of an entry: its place, verdict and rule, then the calls it decided and its origin."""
         hits, at_cursor = len(self._hits().of(item.key)), place == self.rows.cursor
         count = count_text(hits, "call") if hits else "–"
         right: list[Run] = [(f"{count:>{_HITS}}", "" if hits else "muted")]
@@ -196,11 +194,9 @@ class PermissionsScreen(ListPage[Entry, None]):
         return Line(clipped([*runs, (f"{one_line(visible(item.text), room):<{room}}", style), *right], width))
 
     def search_text(self, item: Entry) -> str:
-        """Return verdict, rule and origin."""
         return f"{item.verdict} {item.text} {item.origin}"
 
     def detail_rows(self, item: Entry, width: int) -> Sequence[Line]:
-        """Return the selected entry in full; beside the list with its calls, else with their numbers."""
         if self.has_class("-beside"):
             return self._calls_page(item, width)
         rule = one_line(visible(item.text), _LONGEST)
@@ -214,7 +210,6 @@ class PermissionsScreen(ListPage[Entry, None]):
         return call_rows(entry, [self._ledger().find(call_id) for call_id in self._hits().of(entry.key)], width)
 
     def summary(self) -> Run:
-        """Return how many calls need the user, else the number of rules."""
         if asking := len(self._status().asking):
             needs = "needs" if asking == 1 else "need"
             keys = ", then ".join(command(name).key_text for name in ("list.close", "chat.next_approval"))
@@ -223,7 +218,6 @@ class PermissionsScreen(ListPage[Entry, None]):
         return f"{count_text(len(self._in_force.rules), 'rule')}, {own} of this session", "muted"
 
     def counts(self, name: str) -> bool:
-        """Return True for the key that removes a rule only if the selected one belongs to the session."""
         return name != "remove_rule" or (self.selected is not None and self.selected.is_removable)
 
 
@@ -248,7 +242,6 @@ def call_rows(entry: Entry, calls: Sequence[LedgerCall | None], width: int) -> l
 
 
 def _why_it_stays(entry: Entry) -> str:
-    """Return why an entry cannot be removed here."""
     if entry.rule is None:
         return "This is built in. /mode changes the mode." if entry.key == "mode" else "This is built in and stays."
     origin = sanitise(entry.origin)

@@ -180,7 +180,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         return bool(plan.chosen(self._scope, self._overwritten)) or (plan.call_id is None and self._scope != "files")
 
     def layout_rows(self, width: int) -> Layout:
-        """Return the points, or each file of the plan with the differences that matter."""
         if self._notice:
             return wrapped([(self._notice, "muted")], width), ()
         if self._plan is None:
@@ -200,7 +199,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         return (rows, starts) if starts else (rows + _muted_rows("No file changed since.", width), starts)
 
     def item_row(self, item: RewindPoint | FileStep, place: int, width: int) -> Line:
-        """Return the row of a point, or of a file."""
         here = "strong" if place == self.rows.cursor else ""
         if isinstance(item, FileStep):
             leaves = item.is_conflict and item.path not in self._overwritten
@@ -220,11 +218,9 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         return Line(clipped([self.cursor_sign(place), *first, (text, here), (right, "muted")], width))
 
     def search_text(self, item: RewindPoint | FileStep) -> str:
-        """Return the message of a point, or the path of a file."""
         return item.shown if isinstance(item, FileStep) else item.text
 
     def detail_rows(self, item: RewindPoint | FileStep, width: int) -> Sequence[Line]:
-        """Return the message of a point, or what would change in a file."""
         if isinstance(item, RewindPoint):
             return wrapped([(visible(item.text.strip()), "")], width)
         if self._scope == "conversation":
@@ -232,7 +228,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         return [*wrapped([(visible(item.shown), "strong")], width), Line(), *_step_rows(item, width, margin=0)]
 
     def summary(self) -> Run:
-        """Return the number of files that go back and that do not, or of points."""
         if self._busy():
             return BUSY, "warning"
         if (plan := self._plan) is None:
@@ -244,7 +239,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         return " · ".join(words), "warning" if left else "muted"
 
     def key_answers(self) -> list[tuple[str, str, bool]]:
-        """Return the keys of the points or of the plan."""
         plan = self._plan
         if plan is None or self.is_asking:
             return super().key_answers()
@@ -258,7 +252,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         return [(one.key_text, texts.get(name, one.text), self.counts(name)) for name, one in entries]
 
     def counts(self, name: str) -> bool:
-        """Return True for the key that chooses a point, or carries out a plan, only while it works."""
         if name != "choose":
             return True
         return bool(self._points) if self._plan is None else self._has_effect and self._guard.armed

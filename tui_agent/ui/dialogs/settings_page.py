@@ -48,7 +48,6 @@ class SettingsPage(ListPage[SettingFact, None]):
         self._is_busy = False
 
     def on_mount(self) -> None:
-        """Read the settings."""
         self._start(self._read())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -130,7 +129,6 @@ class SettingsPage(ListPage[SettingFact, None]):
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     def item_row(self, item: SettingFact, place: int, width: int) -> Line:
-        """Return name, value and origin of a setting; a default is dim."""
         name_width = min(width // 2, 2 + max(len(one.key) for one in self.all_items))
         source = f"  {item.source}" if width >= _NARROW else ""
         room = max(_VALUE, width - name_width - 2 - _SOURCE) if source else max(1, width - name_width - 2)
@@ -144,15 +142,12 @@ class SettingsPage(ListPage[SettingFact, None]):
         return Line(clipped(runs, width))
 
     def search_text(self, item: SettingFact) -> str:
-        """Return name, value, origin and meaning."""
         return f"{item.key} {item.value} {item.source} {item.meaning}"
 
     def search_name(self, item: SettingFact) -> str:
-        """Return the name."""
         return item.key
 
     def detail_rows(self, item: SettingFact, width: int) -> Sequence[Line]:
-        """Return meaning, value, default and origin, and when a change takes effect or why none is possible."""
         rows = [*wrapped([(item.key, "strong")], width), *wrapped([(item.meaning, "muted")], width), Line()]
         pairs = [("value", item.value), ("default", item.default), ("origin", item.origin or item.source)]
         if item.value == item.default:
@@ -173,14 +168,12 @@ class SettingsPage(ListPage[SettingFact, None]):
         super().cursor_moved()
 
     def summary(self) -> Run:
-        """Return the file and how many settings it has, or why it cannot be read."""
         if self._problem:
             return visible(self._problem), "error"
         own = sum(item.is_stored for item in self.all_items)
         return f"{count_text(own, 'setting')} in {visible(self._facts.file)}" if self.all_items else "", "muted"
 
     def counts(self, name: str) -> bool:
-        """Return False for the keys that do nothing for the selected setting."""
         item = self.selected
         match name:
             case "change":

@@ -32,12 +32,7 @@ class SideQuestionPage(PartPage):
     """
 
     def __init__(self, question: str, ask: Callable[[str, Callable[[str], object]], Awaitable[SideAnswer]]) -> None:
-        """Create the page.
-
-        Args:
-            question: the question.
-            ask: answers it, and passes on each piece of the answer as it arrives.
-        """
+        """Create the page; `ask` answers the question, and passes on each piece of the answer as it arrives."""
         super().__init__("Side question, not part of the conversation", "", self._page_rows)
         self._question = question
         self._ask = ask
@@ -46,7 +41,6 @@ class SideQuestionPage(PartPage):
         self._failed = ""
 
     def on_mount(self) -> None:
-        """Ask."""
         self._show()
         self.set_interval(POLL_SECONDS, self._follow)
         self.run_worker(self._run(), name="side question", exit_on_error=False)

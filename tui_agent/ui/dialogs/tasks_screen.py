@@ -47,13 +47,7 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = now_ms,
     ) -> None:
-        """
-        Args:
-            tasks: lists the sessions and answers their questions.
-            current: id of the session on the screen.
-            clock: monotonic seconds, for second presses.
-            now: milliseconds since the epoch.
-        """
+        """Create the page; `current` is the id of the session on the screen; `now` returns epoch milliseconds."""
         super().__init__("Tasks", key=lambda task: task.id, clock=clock)
         self._tasks = tasks
         self._current = current
@@ -92,7 +86,6 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         self._answer("deny", "denies")
 
     def counts(self, name: str) -> bool:
-        """Return True for the answers only while a question waits elsewhere that takes them."""
         if name in ("allow", "deny"):
             return (found := self._question) is not None and name in found[1].answers
         return name in ("search", "close") or self.selected is not None
@@ -138,7 +131,6 @@ class TasksScreen(ListPage[TaskFact, str | None]):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def item_row(self, item: TaskFact, place: int, width: int) -> Line:
-        """Return the row of a session: state, for how long, folder, title."""
         state, style = _STATES[item.state]
         here = "strong" if place == self.rows.cursor else ""
         age = seconds_text(max(0, self._now() - item.since) / 1000)
@@ -150,7 +142,6 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         return Line(clipped([*runs, (folder, "muted"), *own, (one_line(visible(item.title), 300), here)], width))
 
     def detail_rows(self, item: TaskFact, width: int) -> Sequence[Line]:
-        """Return the selected session with its questions in full."""
         rows = wrapped([(sanitise(item.title), "strong")], width)
         place = " · ".join(filter(None, (item.folder, item.branch, item.id, f"process {item.pid}" if item.pid else "")))
         rows += wrapped([(visible(place), "muted")], width)
@@ -162,15 +153,12 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         return rows
 
     def search_text(self, item: TaskFact) -> str:
-        """Return title, folder and branch."""
         return f"{item.title} {item.folder} {item.branch} {item.id}"
 
     def empty_text(self) -> str:
-        """Return why no session is listed."""
         return super().empty_text() or ("Reading …" if self._is_reading else "There are no sessions yet.")
 
     def summary(self) -> Run:
-        """Return how many sessions run and wait."""
         states = [item.state for item in self.all_items]
         waiting, running = states.count("waiting"), states.count("running")
         words = [f"{waiting} needs you" if waiting == 1 else f"{waiting} need you"] if waiting else []

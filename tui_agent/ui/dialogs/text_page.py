@@ -41,11 +41,9 @@ class PageBody(Widget):
         self._shown = Content()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of lines at a width."""
         return self.text_at(width).get_height({}, width)
 
     def render(self) -> Content:
-        """Return the text."""
         self._shown = self.text_at(self.size.width)
         return self._shown
 
@@ -96,14 +94,12 @@ class TextPage(ModalScreen[None]):
         """Returns the text for a width in cells."""
 
     def compose(self) -> ComposeResult:
-        """Yield the page."""
         with VerticalScroll(can_focus=False) as page:
             page.border_title = Content(self._heading)
             page.border_subtitle = f"{command('detail.close').key_text} closes"
             yield PageBody(self.text_at)
 
     def on_mount(self) -> None:
-        """Follow the text if it changes."""
         if self._follows:
             self.set_interval(POLL_SECONDS, self.query_one(PageBody).update)
 
@@ -112,7 +108,6 @@ class TextPage(ModalScreen[None]):
         return self.query_one(VerticalScroll)
 
     def action_close(self) -> None:
-        """Close the page."""
         self.dismiss(None)
 
     def action_line_up(self) -> None:
@@ -124,11 +119,9 @@ class TextPage(ModalScreen[None]):
         self._page.scroll_down(animate=False)
 
     def action_page_up(self) -> None:
-        """Scroll one page up."""
         self._page.scroll_page_up(animate=False)
 
     def action_page_down(self) -> None:
-        """Scroll one page down."""
         self._page.scroll_page_down(animate=False)
 
     def action_scroll_top(self) -> None:

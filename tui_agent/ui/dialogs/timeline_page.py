@@ -6,8 +6,7 @@ from textual.events import Resize
 from textual.widget import Widget
 
 from tui_agent.protocol.amounts import seconds_text
-from tui_agent.ui.panel.time_bars import TimeWindow, WindowKeys, lane_bars, length_of, pair_keys
-from tui_agent.ui.panel.time_strip import TICK
+from tui_agent.ui.panel.time_bars import TICK, TimeWindow, WindowKeys, lane_bars, length_of, pair_keys
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
 from tui_agent.ui.state.run_times import LEAST_SAVED, RunTimes
@@ -165,21 +164,17 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         self._legend.can_focus = False
 
     def fields(self) -> Iterable[Widget]:
-        """Return the legend."""
         return (self._legend,)
 
     def on_resize(self, event: Resize) -> None:
-        """Give the legend the rows that it needs."""
         self._legend.styles.height = len(legend_rows(max(1, event.size.width - _FRAME)))
 
     def on_mount(self) -> None:
-        """Follow the run."""
         self.show_window()
         self.set_interval(TICK, self._tick)
 
     @property
     def length(self) -> float:
-        """Seconds of the run so far."""
         return length_of(self._times(), self._clock())
 
     def _tick(self) -> None:
@@ -207,16 +202,13 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         return head_rows(self._times(), self.window, self._clock(), shared)
 
     def item_row(self, item: str, place: int, width: int) -> Line:
-        """Return the lane of a call."""
         label = call_label(item, self._ledger(), is_named=width >= _NAMED)
         return lane_row(label, self._times(), item, self.window, self._clock(), width, self.cursor_sign(place))
 
     def search_text(self, item: str) -> str:
-        """Return number, tool and summary of a call."""
         return call_label(item, self._ledger(), is_named=True)
 
     def summary(self) -> Run:
-        """Return the totals, or the time so far, without their styles."""
         return "".join(text for text, _ in summary_rows(self._times(), self.window, self._clock(), 300)[0].runs), ""
 
     def _state_rows(self, width: int) -> Sequence[Line]:
@@ -225,6 +217,5 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         return summary_rows(self._times(), self.window, self._clock(), width)[:1]
 
     def key_answers(self) -> list[tuple[str, str, bool]]:
-        """Return the keys; those that zoom and pan in pairs."""
         entries = [self._command(name) for name in self.KEYS]
         return [(keys, text, True) for keys, text in pair_keys()] + [(one.key_text, one.text, True) for one in entries]

@@ -15,7 +15,6 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Click, ScreenResume
 from textual.message import Message
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.protocol.amounts import count_text
@@ -31,7 +30,6 @@ from tui_agent.ui.base.immediate_layout import report_each_layout
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.help_page import fleet_help_text
-from tui_agent.ui.dialogs.question_screen import Typed
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
@@ -58,23 +56,6 @@ TALL = 20
 _KEYS = ("open", "search", "filter", "sort", "details", "stop", "workers", "help", "leave")
 _LEFT_OUT = ("sort", "details")
 """Keys that a narrow window does not show; the help has them."""
-
-
-class _FootOfRows:
-    """The foot of this screen as a dialog sees it: it has no composer, so text typed over a question is dropped."""
-
-    def __init__(self, foot: Widget) -> None:
-        self._foot = foot
-
-    @property
-    def composer(self) -> Widget:
-        return self._foot
-
-    def type_text(self, typed: Sequence[Typed], /) -> None:
-        """Drop the text."""
-
-    def rearrange(self) -> None:
-        """Do nothing: the screen lays itself out."""
 
 
 class FleetScreen(CursorKeys, AnyScreen):
@@ -145,12 +126,10 @@ class FleetScreen(CursorKeys, AnyScreen):
         self._lanes = RowsView(self._lane_rows, id="fleet-lanes")
         self._state = RowsView(self._state_rows, id="fleet-state")
         self._keys = RowsView(self._key_rows, id="fleet-keys")
-        foot = _FootOfRows(self._keys)
-        self.approvals = ApprovalController(self, UnitAnswers(files), self._clock, self.questions, lambda: foot)
+        self.approvals = ApprovalController(self, UnitAnswers(files), self._clock, self.questions, lambda: None)
         """Dialogs of the questions, while no unit's conversation is open."""
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from the top."""
         yield self._title
         yield self._totals
         with Horizontal(id="fleet-search"):
@@ -167,7 +146,6 @@ class FleetScreen(CursorKeys, AnyScreen):
             view.can_focus = False
 
     def on_mount(self) -> None:
-        """Follow the fleet."""
         # The cursor follows its unit from the start: another order moves both.
         self.rows.select(0)
         self.run_worker(self._follow, group="fleet", exit_on_error=False)
@@ -267,7 +245,6 @@ class FleetScreen(CursorKeys, AnyScreen):
 
     @property
     def cursor_rows(self) -> ItemRows[UnitRow]:
-        """The units that are shown."""
         return self.rows
 
     def cursor_moved(self) -> None:
@@ -356,19 +333,15 @@ class FleetScreen(CursorKeys, AnyScreen):
         return super().check_action(action, parameters)
 
     def action_page_up(self) -> None:
-        """Move a page up."""
         self.move(-self.page_rows)
 
     def action_page_down(self) -> None:
-        """Move a page down."""
         self.move(self.page_rows)
 
     def action_first(self) -> None:
-        """Move to the first unit."""
         self.move(-len(self.rows.items))
 
     def action_last(self) -> None:
-        """Move to the last unit."""
         self.move(len(self.rows.items))
 
     def on_click(self, event: Click) -> None:

@@ -189,7 +189,6 @@ def activity_of(row: UnitRow, question: str = "") -> tuple[str, str]:
 
 
 def _result_of(row: UnitRow) -> str:
-    """Return the result of a unit that is done."""
     changes, parts = row.changes, list[str]()
     if changes is not None and changes.files:
         parts.append(f"+{changes.insertions} −{changes.deletions} in {count_text(changes.files, 'file')}")
@@ -221,7 +220,6 @@ def total_rows(state: FleetState, totals: FleetTotals, now: int, width: int) -> 
 
 
 def _count_runs(counts: FleetCounts) -> list[list[Run]]:
-    """Return sign, number and word of each group of states that has units."""
     groups: list[list[Run]] = []
     for states in _TOTALS:
         if number := sum(counts.states[state] for state in states):
@@ -232,7 +230,6 @@ def _count_runs(counts: FleetCounts) -> list[list[Run]]:
 
 
 def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
-    """Return groups of runs in rows, no group split."""
     rows: list[list[Run]] = [[]]
     for group in groups:
         if rows[-1] and width_of_runs([*rows[-1], *group]) > width + 3:
@@ -265,7 +262,6 @@ def _padded(text: str, width: int) -> str:
 
 
 def _cell(column: _Column, text: str) -> str:
-    """Return a text as wide as its column."""
     padding = " " * max(0, column.width - 2 - cell_len(text))
     return f"  {padding}{text}" if column.is_number else f"  {text}{padding}"
 

@@ -140,7 +140,6 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
         self._keys = RowsView(self._key_rows, id="workers-keys")
 
     def compose(self) -> ComposeResult:
-        """Yield the time that is shown, the lanes, the legend and the keys."""
         with Vertical() as page:
             page.border_title = Content(" Workers ")
             for view in (self._head, self._lanes, self._legend, self._keys):
@@ -148,12 +147,10 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
                 yield view
 
     def on_mount(self) -> None:
-        """Follow the fleet."""
         self.set_interval(TICK, self._tick)
 
     @property
     def paged(self) -> RowsView:
-        """The lanes, which the paging keys move."""
         return self._lanes
 
     def action_cursor_up(self) -> None:
@@ -165,20 +162,16 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
         self.action_line_down()
 
     def action_first(self) -> None:
-        """Scroll to the first lane."""
         self.action_scroll_top()
 
     def action_last(self) -> None:
-        """Scroll to the last lane."""
         self.action_scroll_end()
 
     def action_close(self) -> None:
-        """Close the page."""
         self.dismiss(None)
 
     @property
     def length(self) -> float:
-        """Seconds from the start of the fleet to its end or to now."""
         return max(1.0, (self._state.end(self._now()) - self._state.status.started) / 1000)
 
     def _tick(self) -> None:

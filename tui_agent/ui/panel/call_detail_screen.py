@@ -55,7 +55,6 @@ class CallDetailScreen(RowsPage[bool]):
         self._page = RowsView(self._page_rows, id="detail-page")
 
     def compose(self) -> ComposeResult:
-        """Yield the section titles and the page."""
         with Vertical():
             self._tabs.can_focus = self._page.can_focus = False
             yield self._tabs
@@ -76,7 +75,6 @@ class CallDetailScreen(RowsPage[bool]):
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_close(self) -> None:
-        """Close the page."""
         self.dismiss(False)
 
     def action_revert(self) -> None:
@@ -100,7 +98,6 @@ class CallDetailScreen(RowsPage[bool]):
 
     @property
     def paged(self) -> RowsView:
-        """View that the paging keys scroll."""
         return self._page
 
     # --- what is shown ------------------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.binding import BindingType
 from textual.events import Click
 from textual.geometry import Region, Size
@@ -68,6 +66,7 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
     }
     """
 
+    STYLE_PREFIX = "call--"
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
 
     def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment) -> None:
@@ -80,7 +79,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         self._changed: set[int] = set()
         self._frame = 0
         self._timer: Timer | None = None
-        self._styles: dict[str, Style] = {}
         self._drawn_count = 0
         """Number of rows when they were last laid out."""
 
@@ -95,7 +93,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         return self._rows.call(self._cursor) if self._cursor is not None and self._cursor < len(self._rows) else None
 
     def on_mount(self) -> None:
-        """Create the timer, paused."""
         pace = IDLE_TICK if self._surroundings.reduced_motion else TICK
         self._timer = self.set_interval(pace, self._tick, pause=True)
 
@@ -159,17 +156,10 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return one line of the widget."""
         row = y + self.scroll_offset.y
-        return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self._style())
-
-    def notify_style_update(self) -> None:
-        """Drop cached colours after a change of theme or focus."""
-        super().notify_style_update()
-        self._styles.clear()
+        return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self.style_of())
 
     def on_resize(self) -> None:
-        """Lay out the rows for the new size."""
         self._lay_out()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -181,20 +171,16 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self._follows = False
 
     def _draw(self, row: int) -> Strip:
-        is_still, width, base = self._surroundings.reduced_motion, self.size.width, self._style()
+        is_still = self._surroundings.reduced_motion
         context = RowContext(
-            width,
+            self.size.width,
             self._surroundings.clock(),
             0 if is_still else self._frame,
             not is_still,
             len(str(self.ledger.total)),
             self.ledger.find,
         )
-        if row == self._cursor:
-            base += self._style("cursor")
-        runs = self._rows.runs(row, context)
-        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
-        return Strip(segments).adjust_cell_length(width, base)
+        return self.strip_of(self._rows.runs(row, context), self.style_of("cursor") if row == self._cursor else None)
 
     def _lay_out(self) -> None:
         follows, size = self._follows, self.size
@@ -225,13 +211,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         left = max(0, size.width - STATE_ROOM)
         for row in self._rows.moving(top, top + size.height - 1):
             self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, STATE_ROOM, 1))
-
-    def _style(self, name: str = "") -> Style:
-        found = self._styles.get(name)
-        if found is None:
-            found = self.get_component_rich_style(f"call--{name}", partial=True) if name else self.rich_style
-            self._styles[name] = found
-        return found
 
 
 CONFIRM_SECONDS = 3.0
@@ -307,15 +286,12 @@ class CallList(CallRowsView, can_focus=True):
         self.move_to(len(self._rows) - 1 if self._cursor is None else self._cursor + 1)
 
     def action_page_up(self) -> None:
-        """Select the row a page above."""
         self._move_by_page(-1)
 
     def action_page_down(self) -> None:
-        """Select the row a page below."""
         self._move_by_page(1)
 
     def action_first(self) -> None:
-        """Select the first row."""
         self.move_to(0)
 
     def action_last(self) -> None:

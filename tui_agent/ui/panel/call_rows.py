@@ -6,8 +6,8 @@ from functools import lru_cache
 from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text
-from tui_agent.protocol.events import BlockedOn, ToolStatus
-from tui_agent.ui.state.call_records import FileChange, lines_text
+from tui_agent.protocol.events import BlockedOn
+from tui_agent.ui.state.call_records import END_KINDS, CallKind, FileChange, lines_text
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
@@ -25,26 +25,14 @@ _LONGEST_SUMMARY = 400
 SPINNER = "◐◓◑◒"
 """Frames of a running call's spinner."""
 
-_ENDINGS: dict[ToolStatus, tuple[str, str]] = {
-    "ok": ("✔", "ok"),
-    "overridden": ("✔", "ok"),
-    "error": ("✖", "failed"),
-    "timeout": ("⏱", "failed"),
-    "invalid": ("✖", "failed"),
-    "not_found": ("✖", "failed"),
-    "output_limit": ("✖", "failed"),
-    "denied_policy": ("⊘", "stopped"),
-    "denied_user": ("⊘", "stopped"),
-    "denied_hook": ("⊘", "stopped"),
-    "denied_guardrail": ("⊘", "stopped"),
-    "withheld": ("⊘", "stopped"),
-    "skipped_steering": ("⤼", "stopped"),
-    "skipped_hook": ("⤼", "stopped"),
-    "skipped_user": ("⤼", "stopped"),
+_ENDINGS: dict[CallKind, tuple[str, str]] = {
+    "done": ("✔", "ok"),
+    "failed": ("✖", "failed"),
+    "denied": ("⊘", "stopped"),
+    "skipped": ("⤼", "stopped"),
     "cancelled": ("■", "stopped"),
-    "interrupted": ("?", "stopped"),
+    "unknown": ("?", "stopped"),
 }
-"""Sign and style of each result status."""
 
 _WAITS: dict[BlockedOn, str] = {
     "permission": "is judged",
@@ -91,9 +79,9 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
     if view.outcome.job:
         return "»", "running"
     if view.is_discarded:
-        return _ENDINGS["denied_user"]
+        return _ENDINGS["denied"]
     if view.status is not None:
-        return _ENDINGS[view.status]
+        return ("⏱", "failed") if view.status == "timeout" else _ENDINGS[END_KINDS[view.status]]
     match view.phase:
         case "running" if view.agent_asks:
             return "▲", "asking"

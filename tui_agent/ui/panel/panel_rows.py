@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from tui_agent.protocol.amounts import seconds_text
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
-from tui_agent.ui.state.call_records import tool_kind
+from tui_agent.ui.state.call_records import END_KINDS, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.sanitiser import one_line
@@ -25,23 +25,13 @@ _GAP = 2
 
 _ENDED: dict[ToolStatus, str] = {
     "overridden": "replaced",
-    "error": "failed",
     "timeout": "timed out",
     "invalid": "bad input",
     "not_found": "no tool",
     "output_limit": "cut off",
-    "denied_policy": "denied",
-    "denied_user": "denied",
-    "denied_hook": "denied",
-    "denied_guardrail": "denied",
     "withheld": "withheld",
-    "skipped_steering": "skipped",
-    "skipped_hook": "skipped",
-    "skipped_user": "skipped",
-    "cancelled": "cancelled",
-    "interrupted": "unknown",
 }
-"""State of an ended call. Who denied or skipped it is on its page."""
+"""States of ended calls that their kind does not say. Who denied or skipped one is on its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +89,9 @@ def _state(view: CallViewState, context: RowContext) -> tuple[str, str]:
         return "discarded", "amount"
     if view.status is not None:
         seconds = seconds_text(view.timing.latency_ms / 1000) if view.timing.started_at is not None else ""
-        return _ENDED.get(view.status, seconds), "failed" if sign_of(view)[1] == "failed" else "amount"
+        kind = END_KINDS[view.status]
+        word = _ENDED.get(view.status) or (seconds if kind == "done" else kind)
+        return word, "failed" if sign_of(view)[1] == "failed" else "amount"
     match view.phase:
         case "running" if view.agent_asks:
             return "needs you", "asking"

@@ -37,7 +37,6 @@ class PanelHeading(Widget):
     """True once there is one."""
 
     def render(self) -> Content:
-        """Return the heading."""
         if not self.has_calls:
             return Content("")
         title = Content.styled(" TOOLS", "$text bold")
@@ -61,7 +60,6 @@ class ToolPanel(CoalescedRefresh, Vertical):
         self._heading = PanelHeading()
 
     def compose(self) -> ComposeResult:
-        """Yield heading and rows."""
         yield self._heading
         yield self._list
 
@@ -71,7 +69,6 @@ class ToolPanel(CoalescedRefresh, Vertical):
         self.changed()
 
     def show(self, ledger: CallLedger) -> None:
-        """Show another ledger."""
         self._list.show(ledger)
         self.changed()
 
@@ -116,7 +113,6 @@ class PanelStrip(CoalescedRefresh):
         self._plan = plan
 
     def show(self, ledger: CallLedger, plan: Plan) -> None:
-        """Show another ledger and plan."""
         self._ledger, self._plan = ledger, plan
         self.changed()
 
@@ -142,7 +138,6 @@ class PanelStrip(CoalescedRefresh):
         return Content("").join([left, Content.styled("─" * rule, "$border-blurred"), right])
 
     def on_click(self) -> None:
-        """Post `Clicked`."""
         self.post_message(self.Clicked())
 
 

@@ -98,12 +98,10 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         return PlayState(self._at, self.timeline.length, self._speed, self._playing, self._fold is not None)
 
     def compose(self) -> ComposeResult:
-        """Yield the parts of the chat, and the row below them."""
         yield from super().compose()
         yield self.scrubber
 
     def on_mount(self) -> None:
-        """Start to play."""
         for notice in self.timeline.notices:
             self.notify(notice, severity="warning", markup=False)
         self._last_tick = self._clock()
@@ -132,13 +130,9 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self._playing = not self._playing
         self._show_position()
 
-    def action_back(self) -> None:
-        """Seek a little back."""
-        self.seek(self._at - JUMP)
-
-    def action_forward(self) -> None:
-        """Seek a little forward."""
-        self.seek(self._at + JUMP)
+    def action_jump(self, by: int) -> None:
+        """Seek a little back or forward."""
+        self.seek(self._at + by * JUMP)
 
     def action_step_back(self) -> None:
         """Pause at the previous event."""
@@ -150,29 +144,17 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         place = bisect_right(self.timeline.moments, self._at)
         self._step_to(self.timeline.moments[place] if place < len(self.timeline) else self.timeline.length)
 
-    def action_slower(self) -> None:
-        """Halve the speed."""
-        self._change_speed(-1)
-
-    def action_faster(self) -> None:
-        """Double the speed."""
-        self._change_speed(+1)
+    def action_speed(self, by: int) -> None:
+        """Double the speed, or halve it."""
+        place = SPEEDS.index(self._speed) + by
+        self._speed = SPEEDS[min(max(0, place), len(SPEEDS) - 1)]
+        self._show_position()
 
     def action_first(self) -> None:
-        """Seek the start."""
         self.seek(0.0)
 
     def action_last(self) -> None:
-        """Seek the end."""
         self.seek(self.timeline.length)
-
-    def action_page_up(self) -> None:
-        """Scroll the conversation up."""
-        self.body.scroll_conversation("page_up")
-
-    def action_page_down(self) -> None:
-        """Scroll the conversation down."""
-        self.body.scroll_conversation("page_down")
 
     def action_hide(self) -> None:
         """Hide or show the row."""
@@ -180,7 +162,6 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self.entry.rows_below = int(self.scrubber.display)
 
     def action_close(self) -> None:
-        """Close the replay."""
         self.close()
 
     def close(self) -> None:
@@ -201,11 +182,6 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
     def _step_to(self, at: float) -> None:
         self._playing = False
         self.seek(at)
-
-    def _change_speed(self, by: int) -> None:
-        place = SPEEDS.index(self._speed) + by
-        self._speed = SPEEDS[min(max(0, place), len(SPEEDS) - 1)]
-        self._show_position()
 
     # --- playing ------------------------------------------------------------------------------------------------------
 
@@ -259,7 +235,6 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
 
     @staticmethod
     def _places(start: int, end: int, deadline: float) -> Iterator[int]:
-        """Yield places until the deadline."""
         for place in range(start, end):
             yield place
             if time.perf_counter() >= deadline:
@@ -299,7 +274,6 @@ class ReplayApp(TuiAgentApp):
         return AnyScreen()
 
     def on_mount(self) -> None:
-        """Show the replay."""
         self.show_replay(self.replay)
 
     def replay_closed(self) -> None:

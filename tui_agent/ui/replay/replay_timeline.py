@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.base.commands import command, hint
+from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.text.line import Run
 
 # --- positions --------------------------------------------------------------------------------------------------------
@@ -170,7 +169,7 @@ def _pair(one: str, other: str, text: str | None = None) -> str:
     return f"{first.key_text}/{second.key_text} {text or first.text}"
 
 
-class Scrubber(Widget):
+class Scrubber(RowStrips):
     """One line, redrawn when its content changes."""
 
     DEFAULT_CSS = """
@@ -184,6 +183,7 @@ class Scrubber(Widget):
         & > .scrub--keys { color: $text-muted; }
     }
     """
+    STYLE_PREFIX = "scrub--"
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"scrub--{name}" for name in ("sign", "done", "head", "rest", "keys")}
 
     @dataclass
@@ -200,22 +200,13 @@ class Scrubber(Widget):
         self._held = False
 
     def show(self, state: PlayState) -> None:
-        """Show another state."""
         changed = scrubber_row(self.state, self.size.width) != scrubber_row(state, self.size.width)
         self.state = state
         if changed:
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return the line."""
-        width, base = self.size.width, self.rich_style
-        row = scrubber_row(self.state, width)
-        segments = [
-            Segment(text, base + self.get_component_rich_style(f"scrub--{name}", partial=True))
-            for text, name in row.runs
-            if text
-        ]
-        return Strip(segments).adjust_cell_length(width, base)
+        return self.strip_of(scrubber_row(self.state, self.size.width).runs)
 
     def follow_mouse(self, event: MouseEvent) -> None:
         """Seek where the mouse was pressed on the row, and follow it until the button is released.

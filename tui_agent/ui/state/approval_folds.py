@@ -110,7 +110,6 @@ class PendingApprovals:
         return True
 
     def _forget_burst(self) -> None:
-        """Restart the count once no request is open."""
         if not self._requests:
             self._done = 0
             self._postponed.clear()
@@ -284,7 +283,6 @@ class RuleHits:
 
 
 def _built_in(event: PermissionDecided) -> str:
-    """Return the key of a decision without a rule."""
     if event.source != "floor":
         return event.source
     if event.decision == "ask":

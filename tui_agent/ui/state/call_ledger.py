@@ -19,41 +19,20 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolQueued,
     ToolStarted,
-    ToolStatus,
     UsageUpdated,
 )
 from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 
-from .call_view_state import CALL_EVENTS, CallKind, CallViewState, LedgerCall, call_of
+from .call_records import END_KINDS, CallKind
+from .call_view_state import CALL_EVENTS, CallViewState, LedgerCall, call_of
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
 FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
 
 MAX_RESULT_CHARACTERS = 32 * 1024 * 1024
 """Most characters of results kept for detail pages, over all calls; the oldest results are dropped first."""
-
-_KINDS: dict[ToolStatus, CallKind] = {
-    "ok": "done",
-    "overridden": "done",
-    "error": "failed",
-    "timeout": "failed",
-    "invalid": "failed",
-    "not_found": "failed",
-    "output_limit": "failed",
-    "interrupted": "unknown",
-    "denied_policy": "denied",
-    "denied_user": "denied",
-    "denied_hook": "denied",
-    "denied_guardrail": "denied",
-    "withheld": "denied",
-    "skipped_steering": "skipped",
-    "skipped_hook": "skipped",
-    "skipped_user": "skipped",
-    "cancelled": "cancelled",
-}
-"""Kind of a finished call."""
-
 
 HANDLED_EVENTS = CALL_EVENTS.union(
     (RunStarted, RunEnded, SessionCreated, SessionLoaded, UsageUpdated, MessageEnded),
@@ -167,6 +146,12 @@ class CallLedger:
         asking = self.calls[call.parent]
         return f"#{asking.number} {asking.view.summary}".strip()
 
+    def named(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return a request to show: with the task of the sub-agent that asks, and paths relative to the workspace."""
+        agent = self.asker(request.call_id) or request.agent
+        summary = shown_summary(request.summary, request.args, self.root)
+        return request.model_copy(update={"agent": agent, "summary": summary})
+
     def shown(self, chosen: CallFilter) -> list[int]:
         """Return the indexes of the calls that pass the filter, in order."""
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
@@ -233,7 +218,6 @@ class CallLedger:
             self._jobs[task_id], self.calls[place].view.outcome.job = place, task_id
 
     def _end_job(self, task_id: str, event: BackgroundEnded) -> tuple[int, ...]:
-        """End the background command that a call became."""
         place = self._jobs.pop(task_id, -1)
         if place < 0:
             return ()
@@ -271,7 +255,6 @@ class CallLedger:
             call.view.subagent = replace(agent, asks=max(0, agent.asks + change))
 
     def _waiting_for(self, call_id: str | None) -> list[int]:
-        """Return the indexes of the calls that wait for a call, whose rows name it and its state."""
         return sorted(place for place in self.places["waiting"] if call_id in self.calls[place].view.waits_on)
 
     def _evict_old_results(self, place: int) -> None:
@@ -304,4 +287,4 @@ def kind_of(view: CallViewState) -> CallKind:
         case "ended" if view.is_discarded:
             return "denied"
         case "ended":
-            return _KINDS[view.status] if view.status is not None else "failed"
+            return END_KINDS[view.status] if view.status is not None else "failed"

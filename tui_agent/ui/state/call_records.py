@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.diffs import NO_DIFF, Diff
-from tui_agent.protocol.events import ApprovalResolved, FileChanged, PermissionDecided
+from tui_agent.protocol.events import ApprovalResolved, FileChanged, PermissionDecided, ToolStatus
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -32,6 +32,23 @@ _KINDS: dict[str, ToolKind] = {
 def tool_kind(name: str) -> ToolKind:
     """Return the kind of a tool."""
     return _KINDS.get(name, "other")
+
+
+CallKind = Literal[
+    "waiting", "running", "background", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"
+]
+"""Kinds of calls that the panel counts and filters."""
+
+_ENDS: dict[CallKind, tuple[ToolStatus, ...]] = {
+    "done": ("ok", "overridden"),
+    "failed": ("error", "timeout", "invalid", "not_found", "output_limit"),
+    "denied": ("denied_policy", "denied_user", "denied_hook", "denied_guardrail", "withheld"),
+    "skipped": ("skipped_steering", "skipped_hook", "skipped_user"),
+    "cancelled": ("cancelled",),
+    "unknown": ("interrupted",),
+}
+END_KINDS: dict[ToolStatus, CallKind] = {status: kind for kind, statuses in _ENDS.items() for status in statuses}
+"""Kind of a finished call."""
 
 
 @dataclass(slots=True)

@@ -48,6 +48,7 @@ from .call_records import (
     CallApproval,
     CallArguments,
     CallChanges,
+    CallKind,
     CallOutcome,
     CallTiming,
     CallTrial,
@@ -60,10 +61,6 @@ from .call_records import (
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """State of a call: received, blocked, waiting for the user, executing, finished."""
-CallKind = Literal[
-    "waiting", "running", "background", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"
-]
-"""Kinds of calls that the panel counts and filters."""
 
 PLACE_MARKS: Mapping[Place, str] = {"trial": "trial", "read_only": "read-only"}
 """Words before the summary of a call that runs behind walls."""
@@ -360,7 +357,6 @@ class CallViewState:
             self.phase, self.waits_for = "asking", "approval"
 
     def _hook_answered(self, run: HookRun) -> None:
-        """Replace the hook's question by its answer."""
         hooks = self.approval.hooks
         for place, asked in enumerate(hooks):
             if asked.action == "asked" and (asked.event, asked.name) == (run.event, run.name):

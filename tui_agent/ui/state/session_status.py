@@ -169,7 +169,6 @@ class SessionStatus:
         return True
 
     def _apply_own(self, event: AgentEvent, envelope: Envelope) -> bool:
-        """Apply an event of the root agent."""
         match event:
             case StatusChanged(status=status, detail=detail):
                 self._become(status, detail, envelope)

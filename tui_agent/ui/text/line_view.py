@@ -241,3 +241,11 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
             line, span = self.line_at(row), selection.get_span(row)
             if line is not None and span is not None:
                 yield line, span[0], None if span[1] == -1 else span[1]
+
+
+def forget_drawn_styles() -> None:
+    """Drop the sequences of styles that were drawn, of which the framework keeps 16,384.
+
+    Each place of a text has a style of its own, for selections.
+    """
+    Strip.render_ansi.cache_clear()

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.choice_texts import MODES, theme_texts
@@ -18,7 +20,7 @@ from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.text.sanitiser import clip
 
 from .action_context import ActionContext, Handlers
-from .background_actions import JobActions, ServerActions
+from .background_actions import FactActions, JobActions
 from .page_actions import PageActions
 from .session_actions import SessionActions
 from .setting_actions import SettingActions
@@ -44,7 +46,7 @@ class CommandActions:
             **self.session.handlers,
             **self.pages.handlers,
             **self.jobs.handlers,
-            **ServerActions(context).handlers,
+            **FactActions(context).handlers,
         }
 
     def run(self, typed: SlashCall | UnknownSlash) -> bool:
@@ -62,7 +64,7 @@ class CommandActions:
     def change_call(self, event: CallList.ChangeRequested) -> None:
         """Do with a call what the list of calls asks for."""
         if event.change == "revert":
-            self.session.rewind(event.view)
+            self._tried(partial(self.session.rewind, event.view))
         elif reason := self._context.bridge.refusal("call"):
             self.say(reason, wrong=True)
         elif event.change == "cancel":
@@ -76,11 +78,19 @@ class CommandActions:
             self.say(reason, wrong=True)
             return True
         if (handler := self._handlers.get(command.id)) is not None:
-            return handler(argument) is not False
+            return self._tried(partial(handler, argument))
         screen = self._context.screen
         run = screen.app.run_action if command.where == "app" else screen.run_action
         screen.call_later(run, command.action_name)
         return True
+
+    def _tried(self, do: Callable[[], object]) -> bool:
+        """Do something; say what it refuses, and return False."""
+        try:
+            return do() is not False
+        except TuiAgentError as error:
+            self.say(str(error), wrong=True)
+            return False
 
     def choose(self, command: Command) -> None:
         """Run a command of the palette; one that takes a name begins in the empty composer."""

@@ -18,7 +18,7 @@ from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.answers import answer_texts, code_texts
 from tui_agent.ui.transcript.conversation import Conversation
 
-from .action_context import ActionContext, Handlers
+from .action_context import ActionContext, ActionGroup, Handlers
 
 FILE = "AGENTS.md"
 """File that `/init` writes."""
@@ -29,16 +29,16 @@ UPDATE = "update"
 _COPY = re.compile(r"(code)?[ \t]*([1-9][0-9]{0,5})?", re.IGNORECASE)
 
 
-class SessionActions:
+class SessionActions(ActionGroup):
     """Rename, export, replay, rewind or leave a session; start, end and compact its runs; copy what it says."""
 
     def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
-        self._context = context
+        super().__init__(context)
         self._state = state
         self.handlers: Handlers = {
             "chat.rename": self._rename,
-            "chat.export": lambda file: self._context.start("export", self._write_export(file)),
-            "chat.replay": lambda name: self._context.screen.post_message(ReplayRequested(name)),
+            "chat.export": lambda file: self._start("export", self._write_export(file)),
+            "chat.replay": lambda name: self._screen.post_message(ReplayRequested(name)),
             "chat.rewind": lambda _: self.rewind(),
             "chat.tasks": lambda _: self._show_tasks(),
             "chat.resume": partial(self._switch, "resume"),
@@ -51,23 +51,20 @@ class SessionActions:
             "chat.compact": self._compact,
             "chat.init": self._init,
         }
-        """Actions by id of their command."""
 
     def rewind(self, view: CallViewState | None = None) -> None:
         """Show the points to go back to; with `view`, what undoing this call's changes would do."""
-        bench = self._context.bridge.bench
+        bench = self._bridge.bench
         if bench is None or bench.rewind is None:
             unsaved = "This session is not saved, so there is nothing to go back to."
-            nothing = self._context.bridge.refusal("chat.rewind") or unsaved
-            self._context.say(NOT_READY if self._context.bridge.status.pending else nothing, wrong=True)
-            return
+            nothing = self._bridge.refusal("chat.rewind") or unsaved
+            raise TuiAgentError(NOT_READY if self._bridge.status.pending else nothing)
         # Pages are loaded on demand.
         from tui_agent.ui.dialogs.rewind_screen import RewindScreen
 
         call = (view.call_id, f"{view.name} {view.summary}".strip()) if view is not None else None
-        clock = self._context.options.surroundings.clock
-        screen = RewindScreen(bench.rewind, lambda: self._context.bridge.status.running, clock, call=call)
-        self._context.screen.app.push_screen(screen, self._report_rewind)
+        busy = lambda: self._bridge.status.running  # noqa: E731
+        self._push(RewindScreen(bench.rewind, busy, self._clock, call=call), self._report_rewind)
 
     def _report_rewind(self, outcome: RewindOutcome | None) -> None:
         """Say what a rewind did, and put the message it removed into the empty composer."""
@@ -75,55 +72,41 @@ class SessionActions:
 
         if outcome is None:
             return
-        if outcome.draft and not self._context.composer.text:
-            self._context.composer.put_back(outcome.draft)
-            self._context.composer.focus()
+        if outcome.draft and not self._composer.text:
+            self._composer.put_back(outcome.draft)
+            self._composer.focus()
         if text := rewind_outcome_text(outcome):
-            self._context.say(text, wrong=bool(outcome.left or outcome.failed))
+            self._say(text, wrong=bool(outcome.left or outcome.failed))
 
-    def _rename(self, title: str) -> bool:
-        if title:
-            self._context.bridge.rename(title)
-        else:
-            self._context.say("Type a name: /rename NAME", wrong=True)
-        return bool(title)
+    def _rename(self, title: str) -> None:
+        if not title:
+            raise TuiAgentError("Type a name: /rename NAME")
+        self._bridge.rename(title)
 
     def _switch(self, kind: Literal["resume", "clear", "fork", "demo"], argument: str) -> None:
-        self._context.screen.post_message(SessionRequested(kind, argument))
+        self._screen.post_message(SessionRequested(kind, argument))
 
     def _show_tasks(self) -> None:
         from tui_agent.ui.dialogs.tasks_screen import TasksScreen
 
-        context = self._context
-        if (bench := context.bench()) is None:
-            return
-
-        def chosen(session_id: str | None) -> None:
-            if session_id is not None:
-                self._switch("resume", session_id)
-
-        page = TasksScreen(bench.tasks, context.bridge.session_id or "", clock=context.options.surroundings.clock)
-        context.screen.app.push_screen(page, chosen)
+        page = TasksScreen(self._bench.tasks, self._bridge.session_id or "", clock=self._clock)
+        self._push(page, lambda chosen: None if chosen is None else self._switch("resume", chosen))
 
     async def _write_export(self, file: str) -> None:
-        bench = self._context.bridge.open_bench
-        self._context.say(f"The session was exported to {await bench.commands.export(file)}.")
+        self._say(f"The session was exported to {await self._bench.commands.export(file)}.")
 
     # --- the conversation ---------------------------------------------------------------------------------------------
 
     def _show_thinking(self) -> None:
         fold = self._state().transcript
         shown = not fold.shows_thinking
-        self._context.screen.query_one(Conversation).show_thinking(shown)
-        self._context.say("All thinking is shown." if shown else "Thinking is folded.")
+        self._screen.query_one(Conversation).show_thinking(shown)
+        self._say("All thinking is shown." if shown else "Thinking is folded.")
 
-    def _copy(self, argument: str) -> bool:
+    def _copy(self, argument: str) -> None:
         wanted = _COPY.fullmatch(argument.strip())
         if wanted is None:
-            self._context.say(
-                "/copy copies the last answer, /copy 2 the one before, /copy code the last code block.", wrong=True
-            )
-            return False
+            raise TuiAgentError("/copy copies the last answer, /copy 2 the one before, /copy code the last code block.")
         transcript = self._state().transcript.transcript
         is_code, number = wanted[1] is not None, int(wanted[2] or 1)
         texts = code_texts(transcript) if is_code else answer_texts(transcript)
@@ -131,43 +114,38 @@ class SessionActions:
         if text is None:
             what = "code block" if is_code else "answer"
             count = f"no {what} yet" if number == 1 else f"fewer than {number} {what}s"
-            self._context.say(f"Nothing was copied: this conversation has {count}.", wrong=True)
+            self._say(f"Nothing was copied: this conversation has {count}.", wrong=True)
         else:
-            copy_text(self._context.screen.app, text)
-        return True
+            copy_text(self._screen.app, text)
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        if self._context.bridge.status.running:
-            self._context.bridge.stop()
-            self._context.say("The run ends after this step.")
+        if self._bridge.status.running:
+            self._bridge.stop()
+            self._say("The run ends after this step.")
         else:
-            self._context.say("Nothing is running.")
+            self._say("Nothing is running.")
 
     def _compact(self, focus: str) -> bool:
         if focus == UNDO:
             self._undo_compaction()
             return True
-        begun = self._context.bridge.compact(focus)
+        begun = self._bridge.compact(focus)
         if not begun:
             busy = "The agent is working. Compact the conversation when it is done."
-            self._context.say(NOT_READY if self._context.bridge.status.pending else busy, wrong=True)
+            self._say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
         return begun
 
     def _undo_compaction(self) -> None:
-        agent = self._context.bridge.agent
+        agent = self._bridge.agent
         if agent is None:
-            self._context.say(NOT_READY, wrong=True)
-            return
-        try:
-            agent.undo_compaction()
-        except TuiAgentError as error:
-            self._context.say(str(error), wrong=True)
+            raise TuiAgentError(NOT_READY)
+        agent.undo_compaction()
 
-    def _init(self, argument: str) -> bool:
+    def _init(self, argument: str) -> None:
         """Let the model write `AGENTS.md`. A mode that allows edits must not overwrite an existing file unasked."""
-        bridge = self._context.bridge
+        bridge = self._bridge
         exists = bridge.has_file(FILE)
         refused = ""
         if argument not in ("", UPDATE):
@@ -182,12 +160,10 @@ class SessionActions:
         elif argument and not exists:
             refused = f"This project has no {FILE}. /init writes one."
         if refused:
-            self._context.say(refused, wrong=True)
-            return False
+            raise TuiAgentError(refused)
         if bridge.status.running:
-            self._context.say(f"The agent is working; it turns to {FILE} when it is done.")
+            self._say(f"The agent is working; it turns to {FILE} when it is done.")
         bridge.follow_up(init_prompt(revise=bool(argument)))
-        return True
 
 
 _WRITE_PROMPT = """\
