@@ -48,6 +48,18 @@ def test_rows_of_the_least_recently_used_parts_are_dropped() -> None:
     assert transcript.line(5).plain == "p0.5"
 
 
+@pytest.mark.parametrize(("estimated", "dirty"), [(3, None), (2, 5)])
+def test_a_height_that_differs_from_its_estimate_marks_the_rows_that_it_moves(
+    estimated: int, dirty: int | None
+) -> None:
+    transcript = filled(CountedPart("a", 5), CountedPart("b", 3, estimated), CountedPart("c", 9))
+    transcript.take_dirty()
+
+    transcript.settle(6, 9)
+
+    assert transcript.take_dirty() == dirty
+
+
 @given(st.lists(st.text("ab \n", max_size=40), max_size=8), st.integers(10, 30), st.integers(10, 30))
 def test_another_width_shows_the_same_words(texts: list[str], one: int, other: int) -> None:
     transcript = filled(*(TextPart(text) for text in texts))

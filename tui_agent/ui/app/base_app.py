@@ -28,6 +28,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Event, InputEvent, Resize
 from textual.filter import LineFilter
+from textual.keys import key_to_character
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
@@ -73,6 +74,14 @@ class RemappableApp(App[Result]):
         for screen in self.screen_stack:
             for widget in (screen, *screen.walk_children(Widget)):
                 widget.refresh()
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        # A letter for a text field is no one else's. Textual copies the bindings of all that surround the field.
+        field = self.focused
+        is_text = isinstance(field, TextArea) and field.check_consume_key(key, key_to_character(key))
+        if priority and is_text and field is not None and key not in field._bindings.key_to_bindings:
+            return False
+        return await super()._check_bindings(key, priority)
 
     def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
         # Every widget and screen passes here before its first key.

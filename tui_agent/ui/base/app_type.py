@@ -112,6 +112,19 @@ class AnyScreen(Screen[None]):
         self.pace.paint(super()._on_timer_update, always=self.app.is_headless)
 
 
+def show_typed(field: Widget) -> None:
+    """Paint what was typed into a field at once, before the messages about it, unless something moves by it."""
+    if not field.is_attached:
+        return
+    screen: Any = field.screen
+    its: Any = field
+    moves = its._layout_required or its._scroll_required or screen._layout_required
+    if isinstance(screen, AnyScreen) and field is screen.focused and not moves:
+        its._repaint_required = False
+        cast(Any, screen)._dirty_widgets.add(field)
+        _paint_typed(screen)
+
+
 class InputTaker(AnyScreen):
     """A screen that takes all input of the user, also while a dialog covers it."""
 

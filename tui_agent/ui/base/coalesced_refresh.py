@@ -3,13 +3,13 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from textual.widget import Widget
+from .row_strips import DirectRefresh
 
 _gathered: "list[CoalescedRefresh] | None" = None
 """Widgets that have changed in the current block of `settled_together`."""
 
 
-class CoalescedRefresh(Widget):
+class CoalescedRefresh(DirectRefresh):
     """A widget that calls `changed` for each change; `settle` runs once, after the events of the batch."""
 
     _unsettled = False

@@ -1,7 +1,7 @@
 """Widgets that draw rows whose strips they keep, so that a row that only moves is not drawn again."""
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,7 +12,35 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 
-class RowStrips(Widget):
+class DirectRefresh(Widget):
+    """A widget that tells its screen at once what the next frame has to paint.
+
+    Textual sends three messages for that, each with a task's turn: to the widget, to the screen, and to the screen
+    again.
+    """
+
+    def check_idle(self) -> None:
+        """Tell the screen what is to be painted; messages of Textual do what needs more."""
+        its: Any = self
+        screen: Any = self.screen if self.is_attached and its._is_mounted and self.display else None
+        needs_more = its._layout_required or its._scroll_required or its._refresh_styles_required or its._next_callbacks
+        # The messages about the focused one make the screen paint it before the next frame.
+        if (
+            needs_more
+            or not its._repaint_required
+            or screen is None
+            or self is screen.focused
+            or screen.app._batch_count
+            or not screen.is_current
+        ):
+            super().check_idle()
+        else:
+            its._repaint_required = False
+            screen._dirty_widgets.add(self)
+            screen._update_timer.resume()
+
+
+class RowStrips(DirectRefresh):
     """A widget whose `render_line` returns the same strip for the same row, wherever it is.
 
     Textual frames each drawn row anew, although these widgets have no frame of their own. Without that, what was
@@ -44,6 +72,7 @@ class RowStrips(Widget):
         if self._drawn_for != (width, background, filters):
             self._drawn_for = (width, background, filters)
             self._drawn_rows.clear()
+            self._run_styles.clear()
         strips: list[Strip] = []
         for y in crop.line_range:
             strip = self._drawn_rows.get(y)
@@ -80,15 +109,20 @@ class RowStrips(Widget):
         super().notify_style_update()
         self._run_styles.clear()
 
-    def style_of(self, name: str) -> Style:
-        """Return the style of the component class `STYLE_PREFIX` with a name; Textual computes it for each frame."""
+    def style_of(self, name: str = "") -> Style:
+        """Return the style of the component class `STYLE_PREFIX` with a name, or the base style.
+
+        Textual computes both for each frame.
+        """
         found = self._run_styles.get(name)
         if found is None:
-            found = self._run_styles[name] = self.get_component_rich_style(f"{self.STYLE_PREFIX}{name}", partial=True)
+            part = f"{self.STYLE_PREFIX}{name}"
+            found = self.get_component_rich_style(part, partial=True) if name else self.rich_style
+            self._run_styles[name] = found
         return found
 
     def strip_of(self, runs: Iterable[tuple[str, str]], over: Style | None = None) -> Strip:
         """Return a row of the widget's width; each run is a text with the name of its style, over the base style."""
-        base = self.rich_style if over is None else self.rich_style + over
+        base = self.style_of() if over is None else self.style_of() + over
         segments = [Segment(text, base + self.style_of(name) if name else base) for text, name in runs if text]
         return Strip(segments).adjust_cell_length(self.size.width, base)

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 NOT_READY = "The session is still being read; try again in a moment."
 NOT_HERE = "This program does not have this command."
-DELTA_INTERVAL = 1 / 30
-"""Seconds between two batches of streaming text and output; all other events are relayed at once."""
+DELTA_INTERVAL = 1 / 15
+"""Seconds between two batches of streaming text and output, as between two flushes of the conversation; all other
+events are relayed at once."""
 
 _MAX_BATCH = 1_500
 """Events handed over at once: few enough that the screen answers keys in between."""

@@ -18,7 +18,7 @@ from textual.widgets import TextArea
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.visible_text import escape_of
-from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.app_type import any_app, show_typed
 from tui_agent.ui.text.sanitiser import with_escapes
 
 FOLDED_LINES = 8
@@ -155,6 +155,7 @@ class PasteFoldingArea(TextArea):
         start, end = edit.top, edit.bottom
         edit.from_location, edit.to_location = self._outside(start, after=start == end), self._outside(end, after=True)
         result = super().edit(edit)
+        show_typed(self)
         return replace(result, replaced_text=unescape_hidden(result.replaced_text))
 
     def get_line(self, line_index: int) -> Text:
@@ -173,6 +174,14 @@ class PasteFoldingArea(TextArea):
         style = self._kept_styles.get(names)
         if style is None:
             style = self._kept_styles[names] = super().get_component_rich_style(*names)
+        return style
+
+    @property
+    def rich_style(self) -> Style:
+        """The style of the text, which Textual computes for each frame anew."""
+        style = self._kept_styles.get(())
+        if style is None:
+            style = self._kept_styles[()] = super().rich_style
         return style
 
     def notify_style_update(self) -> None:
@@ -218,8 +227,9 @@ class PasteFoldingArea(TextArea):
             super().action_delete_right()
 
     @on(TextArea.SelectionChanged)
-    def _snap_cursor(self) -> None:
+    def _snap_cursor(self, event: TextArea.SelectionChanged) -> None:
         """Move the cursor out of labels and escapes."""
+        event.stop()  # Each key would cost four more messages.
         row, column = self.cursor_location
         for start, end in self._atomic_spans(row) if self.selection.is_empty else ():
             if start < column < end:

@@ -79,6 +79,8 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         self._changed: set[int] = set()
         self._frame = 0
         self._timer: Timer | None = None
+        self._drawn_count = 0
+        """Number of rows when they were last laid out."""
 
     @property
     def ledger(self) -> CallLedger:
@@ -155,7 +157,7 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
 
     def render_line(self, y: int) -> Strip:
         row = y + self.scroll_offset.y
-        return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self.rich_style)
+        return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self.style_of())
 
     def on_resize(self) -> None:
         self._lay_out()
@@ -189,9 +191,12 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             # Setting `virtual_size` directly would lay out the whole screen, although nothing around the list moves.
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), rows)
             self._scroll_update(rows)
-        if follows:
+        if follows and self.scroll_y != self.max_scroll_y:
             self.scroll_end(animate=False, immediate=True, x_axis=False)
-        self.refresh()
+        # The empty rows below stay as they are.
+        drawn = max(self._drawn_count, len(self._rows)) - self.scroll_offset.y
+        self._drawn_count = len(self._rows)
+        self.refresh(Region(0, 0, size.width, max(1, min(drawn, size.height))))
 
     def _refresh_rows(self, rows: Iterable[int]) -> None:
         top, size = self.scroll_offset.y, self.size

@@ -131,7 +131,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         row = y + self.scroll_offset.y
         line = self.line_at(row)
         if line is None:
-            return Strip.blank(self.size.width, self.rich_style)
+            return Strip.blank(self.size.width, self.style_named(""))
         selection = self.text_selection
         span = selection.get_span(row) if selection is not None else None
         if span is not None:

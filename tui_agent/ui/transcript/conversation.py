@@ -132,30 +132,36 @@ class Conversation(TranscriptWithCursor):
         self._flush_slice()
         self.show_scrollbar()
 
-    def _flush_slice(self) -> None:
-        """Read and draw a slice of the changes; schedule another flush if there are more."""
+    def _flush_slice(self) -> bool:
+        """Read and draw a slice of the changes; if there are more, schedule another flush and return True."""
         more = self._fold.flush() or self.read_on()
         more = self._count_on() or more
         self.show_changes()
         if more:
             self._flush_soon()
+        return more
 
     def _tick(self) -> None:
         """Flush; pause the timer if nothing changes any more."""
         # The event loop's time, which tests move.
-        clock = asyncio.get_running_loop().time
-        now = clock()
+        loop = asyncio.get_running_loop()
+        now = loop.time()
         if not self._unflushed:
             self.show_scrollbar()
             if self._timer is not None:
                 self._timer.pause()
         elif now >= self._rest_until:
             self._unflushed = False
-            call_or_fallback(self._flush_slice, self.report_fault)
+            more = call_or_fallback(self._flush_slice, self.report_fault)
             if now >= self._bar_due:
                 self._bar_due = now + BAR_SECONDS
                 self.show_scrollbar()
-            self._rest_until = clock() + max(_REST_SECONDS, IDLE_SHARE * (clock() - now))
+            taken = loop.time() - now
+            # Half of the time is left to keys and to the model's text until all of it is read.
+            pause = taken if more else max(_REST_SECONDS, IDLE_SHARE * taken)
+            self._rest_until = now + taken + pause
+            if more:
+                loop.call_later(pause, self.call_later, self._tick)
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
