@@ -186,7 +186,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         return action in ("decline", "skip", "pick")
 
     def refusal(self, action: str) -> str:
-        """Return why an answer is impossible."""
         if action == "accept" and not self._body.read_to_end:
             return "Scroll to the end before a yes counts."
         return ""
