@@ -130,7 +130,7 @@ class ShortenedNotes:
     async def record(self, result: str) -> None:
         """Keep nothing: this session is not resumed."""
 
-    async def keep(self, selection: KeepSelection) -> KeptChanges:
+    async def keep(self, selection: KeepSelection, result: str = "") -> KeptChanges:
         """Write the selected notes."""
         for name in selection.paths:
             (self._notes.root / name).write_text(self._texts[name], "utf-8")

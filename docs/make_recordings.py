@@ -22,7 +22,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.permissions import Verdict
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.demo import DemoServer, copy_sample_project
+from tui_agent.providers.demo import copy_sample_project, demo_server
 from tui_agent.providers.demo.demo_server import DEMO_PACE
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.tools import Workspace, default_tools
@@ -133,7 +133,7 @@ async def record(
     """
     async with AsyncExitStack() as stack:
         shop = place / "shop"
-        server = await stack.enter_async_context(DemoServer(sample_dir=shop, pace=pace))
+        server = await stack.enter_async_context(demo_server(sample_dir=shop, pace=pace))
         copy_sample_project(shop)
         model = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
         stack.push_async_callback(model.aclose)

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
@@ -42,7 +41,6 @@ from tui_agent import (
     ExecutionOptions,
     PermissionPolicy,
     Rule,
-    RunReport,
     ScriptedProvider,
     Tool,
     ToolCallProgress,
@@ -145,12 +143,6 @@ def test_a_workspace_of_the_wrong_kind_is_refused(wrong: Any) -> None:
         coding_tools(wrong)
     with pytest.raises(ConfigurationError, match="workspace must be a directory"):
         Agent(ScriptedProvider([]), workspace=wrong)
-
-
-def test_an_empty_mode_is_refused() -> None:
-    empty: Any = ""
-    with pytest.raises(ConfigurationError, match=r"unknown PermissionPolicy\.mode ''"):
-        Agent(ScriptedProvider([]), mode=empty)
 
 
 def test_the_repr_names_model_tools_and_messages() -> None:
@@ -259,24 +251,6 @@ def renamed(tool: Tool) -> Tool:
     return tool
 
 
-def test_each_run_sees_the_context_variables_of_its_caller() -> None:
-    variable = ContextVar("variable", default="unset")
-    seen: list[str] = []
-
-    @function_tool(read_only=True)
-    async def note() -> str:
-        """Notes the variable."""
-        seen.append(variable.get())
-        return "noted"
-
-    agent = Agent(ScriptedProvider([reply(call("note")), "one", reply(call("note")), "two"]), tools=[note])
-    for value in ("first", "second"):
-        variable.set(value)
-        agent.run_sync("go")
-
-    assert seen == ["first", "second"]
-
-
 # --- permissions ------------------------------------------------------------------------------------------------------
 
 
@@ -325,25 +299,6 @@ def test_an_async_function_approves_on_the_loop() -> None:
     assert result_of(agent).endswith("paid 7")
 
 
-def test_requests_for_approval_come_one_at_a_time() -> None:
-    at_once: list[int] = []
-    asking = 0
-
-    def approve(request: ApprovalRequest) -> bool:
-        nonlocal asking
-        asking += 1
-        at_once.append(asking)
-        asking -= 1
-        return True
-
-    steps: list[Step] = [reply(*(call("pay", amount=number) for number in range(4))), "Done."]
-    agent = Agent(ScriptedProvider(steps), tools=[pay], approve=approve)
-
-    agent.run_sync("pay")
-
-    assert at_once == [1, 1, 1, 1]
-
-
 @table("answer", [None, "yes", 1])
 def test_an_invalid_answer_denies(answer: Any) -> None:
     agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=lambda request: answer)
@@ -383,23 +338,6 @@ def test_later_calls_of_run_sync_continue_the_conversation(server: ServerProcess
     assert texts == ["one", "two", "three"]
     assert [message.text for message in agent.history.messages()] == ["1", "one", "2", "two", "3", "three"]
     assert [len(request["body"]["messages"]) for request in server.requests] == [1, 3, 5]
-
-
-@pytest.mark.slow
-def test_agents_may_share_a_provider_and_run_in_any_loop(server: ServerProcess) -> None:
-    provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
-    first, second = Agent(provider), Agent(provider)
-
-    async def run_and_close() -> str:
-        try:
-            return (await first.run("3")).output
-        finally:
-            await provider.aclose()
-
-    with first:
-        texts = [first.run_sync("1").output, second.run_sync("2").output, asyncio.run(run_and_close())]
-
-    assert texts == ["one", "two", "three"]
 
 
 @pytest.mark.slow
@@ -807,11 +745,6 @@ async def test_an_agent_works_in_place_of_a_loop() -> None:
     assert result.text == "HELLO"
     assert (part.reason, part.final_text) == ("done", "a part")
     assert "Final answer" not in str(model.requests[2].system)
-
-
-def run_and_close(agent: Agent[str]) -> RunReport[str]:
-    with agent:
-        return agent.run_sync("2")
 
 
 # --- what the owner hands to the tools --------------------------------------------------------------------------------

@@ -77,9 +77,8 @@ from tui_agent.trial.trials import Trials
 
 if TYPE_CHECKING:
     # Imported at run time only for an agent with tool servers.
-    from tui_agent.mcp.kept_servers import KeptServers
     from tui_agent.mcp.server_parts import ServerParts
-    from tui_agent.mcp.server_pool import ConfiguredServer
+    from tui_agent.mcp.server_pool import ConfiguredServer, KeptServers
 
 _T = TypeVar("_T")
 
@@ -398,11 +397,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 
     @contextlib.asynccontextmanager
     async def _traced(self) -> AsyncGenerator[None]:
-        """Send spans of a run, if the agent has a target for them.
-
-        Raises:
-            ConfigurationError: the target is of the wrong kind.
-        """
+        """Send spans of a run, if the agent has a target for them."""
         if self._tracing is None:
             yield
             return
@@ -411,12 +406,8 @@ class Agent(AgentLoop, Generic[OutputT]):
             yield
 
     def _kept_servers(self, mcp: Servers, root: Path | None, more: MoreOptions) -> "KeptServers":
-        """Return the tool servers, and add to the options what uses them before each step.
-
-        Raises:
-            ConfigurationError: they cannot be used, or the extra is missing.
-        """
-        from tui_agent.mcp.kept_servers import KeptServers
+        """Return the tool servers, and add to the options what uses them before each step."""
+        from tui_agent.mcp.server_pool import KeptServers
 
         bus = more.setdefault("bus", EventBus())
         kept = KeptServers(
@@ -521,11 +512,7 @@ def coding_tools(workspace: str | os.PathLike[str] | None = None, *, trials: Tri
 def _placed(
     tools: Sequence[ToolLike], workspace: str | os.PathLike[str] | None
 ) -> tuple[Path | None, Sequence[ToolLike]]:
-    """Return the agent's directory, and its tools with those that follow the directory made for it.
-
-    Raises:
-        ConfigurationError: the path is of the wrong kind, empty, or not a directory.
-    """
+    """Return the agent's directory, and its tools with those that follow the directory made for it."""
     if workspace is None:
         return _directory_of(tools), tools
     root = _expect_directory("workspace", workspace)
@@ -555,11 +542,7 @@ def provider_of(name: str) -> AnthropicProvider:
 
 
 def _options(options: ExecutionOptions | None, strategy: Strategy | str | None) -> ExecutionOptions:
-    """Return the options with the strategy.
-
-    Raises:
-        ConfigurationError: the strategy is unknown.
-    """
+    """Return the options with the strategy."""
     found = options or ExecutionOptions()
     if strategy is None:
         return found
@@ -567,11 +550,7 @@ def _options(options: ExecutionOptions | None, strategy: Strategy | str | None) 
 
 
 def _configured_servers(mcp: Servers) -> "list[ConfiguredServer]":
-    """Return the servers of `mcp=`.
-
-    Raises:
-        ConfigurationError: they cannot be used, or the extra is missing.
-    """
+    """Return the servers of `mcp=`."""
     from tui_agent.mcp.server_config import given_servers, parse_server_file
     from tui_agent.mcp.server_pool import ConfiguredServer
     from tui_agent.mcp.server_task import not_installed
@@ -616,10 +595,6 @@ def _server_parts(bus: EventBus, root: Path) -> "ServerParts":
 
 
 def _expect_tracing(tracing: object) -> None:
-    """
-    Raises:
-        ConfigurationError: spans are wanted, and the extra is missing.
-    """
     if tracing is not None and find_spec("opentelemetry") is None:
         raise ConfigurationError(f"tracing needs an extra: {install_command('otel')}")
 
@@ -643,11 +618,7 @@ def _directory_of(tools: Sequence[object]) -> Path | None:
 
 
 def _expect_directory(name: str, path: str | os.PathLike[str]) -> Path:
-    """Return the path of an existing directory.
-
-    Raises:
-        ConfigurationError: the path is of the wrong kind, empty, or not a directory.
-    """
+    """Return the path of an existing directory."""
     expect_kind(name, path, (str, os.PathLike), "a directory")
     if not str(path) or not Path(path).is_dir():
         raise ConfigurationError(f"{name} must be a directory, got {str(path)!r}")
@@ -660,21 +631,13 @@ def _spool_dir() -> Path:
 
 
 def _refuse_both(words: str, first: bool, second: bool, why: str = "") -> None:
-    """Raise if two options exclude each other.
-
-    Raises:
-        ConfigurationError: they do.
-    """
+    """Raise if two options exclude each other."""
     if first and second:
         raise ConfigurationError(f"pass {words}, not both{why}")
 
 
 def _refuse_unknown(more: MoreOptions) -> None:
-    """Raise for an unknown option and suggest the closest name.
-
-    Raises:
-        TypeError: an option has an unknown name.
-    """
+    """Raise for an unknown option and suggest the closest name."""
     known = sorted({*MoreOptions.__annotations__, *(one.name for one in fields(AgentLoopConfig))})
     for name in more:
         if name not in MoreOptions.__annotations__:
@@ -687,11 +650,7 @@ def _refuse_unknown(more: MoreOptions) -> None:
 
 
 def _approval_gate(approve: Approve, more: MoreOptions) -> ApprovalGate:
-    """Return the gate whose approver is `approve`.
-
-    Raises:
-        ConfigurationError: `approve` is not a function, or the options have a gate already.
-    """
+    """Return the gate whose approver is `approve`."""
     if "gate" in more:
         raise ConfigurationError("pass approve or a gate, not both: a gate has its own approver")
     if not callable(approve):
@@ -818,11 +777,7 @@ def _close_host(process: int, runner: asyncio.Runner, agents: "weakref.WeakSet[A
 
 
 def _refuse_running_loop(name: str, instead: str) -> None:
-    """Raise if the caller should await the async method instead.
-
-    Raises:
-        ConfigurationError: an event loop is running in this thread.
-    """
+    """Raise if the caller should await the async method instead."""
     if _running_loop() is not None:
         raise ConfigurationError(
             f"{name} cannot be called while an event loop is running in this thread; use `await agent.{instead}(…)`"

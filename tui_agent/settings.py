@@ -289,12 +289,7 @@ def _flat_items(table: JsonObject, prefix: str = "") -> Iterator[tuple[str, obje
 
 
 def _endpoints(value: object) -> dict[str, Endpoint]:
-    """Return the endpoints. Their schema is built only if there are some: every start builds that of the settings.
-
-    Raises:
-        ValidationError: one of them is wrong; its location begins with the endpoint's name.
-        ValueError: this is not a table of tables, or a name is wrong.
-    """
+    """Return the endpoints. Their schema is built only if there are some: every start builds that of the settings."""
     if not is_object(value):
         raise ValueError("not a table")
     if wrong := next((name for name in value if ENDPOINT_NAME.fullmatch(name) is None), None):
@@ -414,6 +409,11 @@ class Locations:
     def user_themes_dir(self) -> Path:
         """Directory of the user's themes."""
         return self.config_dir / "themes"
+
+    @property
+    def own_directories(self) -> tuple[Path, ...]:
+        """All of these directories, links resolved."""
+        return tuple(Path(os.path.realpath(path)) for path in (self.config_dir, self.state_dir))
 
     @classmethod
     def of_user(cls, environment: Mapping[str, str] = os.environ) -> "Locations":
@@ -732,11 +732,7 @@ def _unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 def _check(layer: _Layer) -> None:
-    """Validate one layer alone, so that an error names its file.
-
-    Raises:
-        ConfigurationError: something is wrong; the text has the first mistake.
-    """
+    """Validate one layer alone, so that an error names its file."""
     if found := _mistakes(layer):
         raise ConfigurationError(found[0])
 

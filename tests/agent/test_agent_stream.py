@@ -46,16 +46,6 @@ async def test_a_call_that_never_executes_has_a_start_too(bench: BenchMaker) -> 
     assert isinstance(events[2], ToolCallEnd)
 
 
-async def test_a_run_without_an_answer_ends_without_a_response(bench: BenchMaker) -> None:
-    b = bench([])
-
-    (*_, done) = await _all(b.loop)
-
-    assert isinstance(done, Done)
-    assert done.response is None
-    assert done.report.reason == "error"
-
-
 async def leave_by_break(loop: AgentLoop) -> None:
     async for event in loop.stream("Go"):
         if isinstance(event, ToolCallStart):
@@ -269,15 +259,6 @@ async def leave_by_break_at(loop: AgentLoop, kind: type[AgentStreamEvent]) -> No
             break
 
 
-async def test_a_stream_reads_nothing_of_the_previous_run(bench: BenchMaker) -> None:
-    b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change").hold())
-
-    await leave_by_break(b.loop)
-    kinds = [type(event) for event in await _all(b.loop)]
-
-    assert kinds == [StepStart, TextPiece, StepEnd, Done]
-
-
 async def test_a_context_keeps_a_stream_open_between_two_loops(bench: BenchMaker) -> None:
     held = ScriptedTool("change").hold()
     b = bench([reply("Look", call("change")), "Done."], held)
@@ -370,21 +351,6 @@ async def test_a_dropped_unread_stream_stops_collecting_events(bench: BenchMaker
     aiter(b.loop.stream("Go"))
 
     assert len(b.bus._subscriptions) == before  # pyright: ignore[reportPrivateUsage]
-
-
-async def test_leaving_the_context_cancels_the_run_and_waits_for_it(bench: BenchMaker) -> None:
-    held = ScriptedTool("change").hold()
-    b = bench([reply("Look", call("change")), "Done."], held, options=ExecutionOptions(grace=0))
-
-    async with b.loop.stream("Go") as stream:
-        async for event in stream:
-            if isinstance(event, ToolCallStart):
-                break
-
-    assert not b.loop.running
-    assert b.ended.reason == "aborted"
-    assert [event async for event in stream] == []
-    await stream.aclose()
 
 
 async def test_cancelling_the_reader_cancels_the_run(bench: BenchMaker) -> None:

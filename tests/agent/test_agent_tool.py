@@ -226,20 +226,6 @@ async def test_the_parents_abort_reaches_a_sub_agent_outside_a_run_too(bench: Be
     assert b.of(SubagentEnded)[0].status == "aborted"
 
 
-async def test_the_parents_budget_covers_all_and_ends_them_after_the_step_that_exhausts_it(
-    bench: BenchMaker,
-) -> None:
-    dear = Usage(input_tokens=100)
-    looks = [reply(call("look", n=place), usage=dear) for place in range(4)]
-    first = reply(call("agent", task="Find it"), usage=dear)
-    b = made(bench, first, *looks, tools=(ScriptedTool("look"),), budget=Budget(tokens=250))
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.total_usage.input_tokens) == ("budget", 300)
-    assert b.of(SubagentEnded)[0].status == "budget"
-
-
 async def test_a_fork_has_the_current_layers(bench: BenchMaker) -> None:
     b = bench(["Done."], context="At first.")
     write_layer(b.loop.history.registry, CONTEXT_LAYER, "Since then.", "plugin")

@@ -124,15 +124,6 @@ async def test_a_second_overflow_is_an_error_and_the_conversation_is_kept(bench:
     assert len(b.of(CompactionEnded)) == 1
 
 
-async def test_an_overflow_without_anything_to_remove_is_an_error(bench: BenchMaker) -> None:
-    b = made(bench, fail("context_exceeded", "prompt is too long", status=400), "unused")
-
-    report = await b.loop.run("Fix the tests")
-
-    assert (report.reason, report.error_kind) == ("error", "context_exceeded")
-    assert [event.ok for event in b.of(CompactionEnded)] == [False]
-
-
 async def test_an_abort_ends_it_and_changes_nothing(bench: BenchMaker) -> None:
     reached = asyncio.Event()
     b = made(bench, *looks(12, read=9_000), reply(Wait(asyncio.Event(), reached)), options=GuardOptions())

@@ -141,16 +141,6 @@ async def test_if_all_attempts_fail_the_text_so_far_is_kept(bench: BenchMaker) -
     assert report.steps[0].finish_reason == "other"
 
 
-async def test_after_a_failure_the_conversation_continues(bench: BenchMaker) -> None:
-    b = bench([reply("Half", fail("authentication")), "Back again."])
-    await b.loop.run("Hi")
-
-    report = await b.loop.run("Again")
-
-    assert report.final_text == "Back again."
-    assert b.sent(1) == ["user: Hi", "assistant: Half", "user: Again"]
-
-
 async def test_a_stream_that_ends_without_a_reason_is_a_cut_stream(bench: BenchMaker) -> None:
     class HalfProvider(ScriptedProvider):
         """Provider whose first stream ends in the middle."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
-from tui_agent.context import ContextLayer, ConversationHistory
+from tui_agent.context import ContextLayer
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
@@ -88,14 +88,6 @@ async def test_a_change_of_mode_answers_pending_questions(bench: BenchMaker) -> 
         assert b.loop.policy.mode is mode
 
 
-async def test_setting_the_current_mode_changes_nothing(bench: BenchMaker) -> None:
-    b = bench([], policy=FakePolicy())
-
-    b.loop.set_mode(PermissionMode.ASK, "user")
-
-    assert b.of(PermissionModeChanged) == []
-
-
 async def test_without_a_policy_there_are_no_modes(bench: BenchMaker) -> None:
     b = bench([])
 
@@ -158,19 +150,6 @@ async def test_a_layer_listener_that_raises_produces_a_warning_and_the_run_conti
     assert len(warnings) == 1, "reported once"
     assert "failing failed (ValueError: broken)" in warnings[0].text
     assert "in failing" in str(warnings[0].context["traceback"])
-
-
-async def test_a_listener_older_than_the_agent_is_reported_on_its_bus(bench: BenchMaker) -> None:
-    def failing(change: object) -> None:
-        raise ValueError("broken")
-
-    history = ConversationHistory()
-    history.registry.listen(failing)
-
-    b = bench(["One."], history=history, system="Be kind.")
-
-    assert [event.code for event in b.of(Warned)] == ["listener_failed"]
-    assert (await b.loop.run("Go")).reason == "done"
 
 
 async def test_a_failing_system_function_ends_the_run_and_keeps_the_message(bench: BenchMaker) -> None:

@@ -5,16 +5,11 @@ import pytest
 from tests.support.table import table
 from tui_agent.agent import Budget, RepetitionLimits
 from tui_agent.agent.event_publisher import ApprovalWaitClock
-from tui_agent.agent.run_limits import Repetition
 from tui_agent.agent.run_report import RunTally
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, LoopDetected
 from tui_agent.protocol.messages import (
-    AssistantMessage,
     JsonObject,
-    TextBlock,
-    ToolCall,
-    ToolResultMessage,
     UserMessage,
 )
 from tui_agent.protocol.provider import ModelInfo, ModelRequest
@@ -141,48 +136,6 @@ async def test_a_user_message_restarts_the_count(bench: BenchMaker) -> None:
 
     assert (await b.loop.run("Go")).reason == "done"
     assert b.of(LoopDetected) == []
-
-
-async def test_repetition_checks_can_be_disabled(bench: BenchMaker) -> None:
-    b = bench([*looks(9), "Done."], ScriptedTool("look"), repetition=None)
-
-    assert (await b.loop.run("Go")).reason == "done"
-
-
-def test_repetitions_are_counted_for_the_shortest_pattern() -> None:
-    def steps(names: str) -> int:
-        seen = Repetition()
-        for name in names:
-            call_ = ToolCall(id="c", name=name)
-            answer = AssistantMessage(content=(call_,))
-            seen.note(answer, [ToolResultMessage(call_id="c", tool_name=name, content=(TextBlock(text="x"),))])
-        return seen.rounds
-
-    assert [steps(names) for names in ("a", "aa", "aab", "abab", "abcabcabc", "xabab", "abcd" * 3)] == [
-        1,
-        2,
-        1,
-        2,
-        3,
-        2,
-        1,
-    ]
-
-
-async def test_a_call_with_side_effects_is_in_the_journal_before_it_executes(bench: BenchMaker) -> None:
-    order: list[str] = []
-    tool = ScriptedTool("change")
-
-    async def keep() -> None:
-        order.append(f"kept behind {b.types()[-1]}, {len(tool.runs)} runs")
-
-    b = bench(
-        [reply(call("change"), call("look")), "Done."], tool, ScriptedTool("look", read_only=True), before_effects=keep
-    )
-
-    await b.loop.run("Go")
-
-    assert order == ["kept behind tool.started, 0 runs"]
 
 
 def _asked(request_id: str) -> ApprovalRequested:

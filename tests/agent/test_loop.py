@@ -14,49 +14,14 @@ from tui_agent.protocol.events import (
     RunStarted,
     StepEnded,
     ToolEnded,
-    TurnEnded,
-    TurnStarted,
     UsageUpdated,
     Warned,
 )
 from tui_agent.protocol.messages import TextBlock, ToolResultMessage, Usage, user_message
-from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent, ToolCallEnded
+from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent
 from tui_agent.providers import Call, ScriptedProvider, Wait, call, reply
 
 from .harness import BenchMaker, ScriptedTool, asking
-
-
-async def test_events_of_a_turn_with_calls_are_in_order(bench: BenchMaker) -> None:
-    b = bench([reply(call("change")), "Done."], ScriptedTool("change"))
-
-    await b.loop.run("Go")
-
-    assert b.types()[3:] == [
-        "turn.started",
-        "step.started",
-        "message.started",
-        "tool.batch_started",
-        "tool.queued",
-        "message.ended",
-        "step.ended",
-        "permission.decided",
-        "tool.started",
-        "tool.ended",
-        "message.started",
-        "message.ended",
-        "tool.batch_ended",
-        "turn.ended",
-        "turn.started",
-        "step.started",
-        "message.started",
-        "message.ended",
-        "step.ended",
-        "turn.ended",
-        "run.ended",
-    ]
-    turns = b.of(TurnEnded)
-    assert turns[0].result_ids == tuple(result.id for result in b.results)
-    assert [turn.trigger for turn in b.of(TurnStarted)] == ["prompt", "tools"]
 
 
 async def test_a_step_reports_the_duration_of_calls_that_ended_before_its_answer(bench: BenchMaker) -> None:
@@ -111,15 +76,6 @@ async def test_a_run_names_its_trigger(bench: BenchMaker) -> None:
         ("subagent", "From above"),
     ]
     assert b.sent(1)[-1] == "user: Please continue."
-
-
-async def test_continuing_after_results_adds_no_message(bench: BenchMaker) -> None:
-    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), max_steps=1)
-    await b.loop.run("Go")
-
-    await b.loop.run()
-
-    assert b.sent(1)[-1] == "tool_result: look"
 
 
 async def test_a_run_needs_something_to_do(bench: BenchMaker) -> None:
@@ -267,42 +223,6 @@ async def test_layers_and_the_working_directory_are_in_the_prompt(bench: BenchMa
     assert stable.text == "be good\n\nuse tabs"
     assert dynamic.text.startswith(f"Working directory: {tmp_path}\nPlatform: ")
     assert dynamic.text.endswith("\n\nand this")
-
-
-async def test_an_empty_system_text_is_omitted(bench: BenchMaker) -> None:
-    b = bench(["Fine."], system="")
-
-    await b.loop.run("Go")
-
-    assert b.provider.requests[0].system == ()
-
-
-async def test_a_call_without_an_end_runs_with_the_arguments_received(bench: BenchMaker) -> None:
-    class UnendingProvider(ScriptedProvider):
-        """Provider that never ends a call's block."""
-
-        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-            async for event in super().stream(request):
-                if not isinstance(event, ToolCallEnded):
-                    yield event
-
-    change = ScriptedTool("change")
-    b = bench([], change)
-    b.loop.provider = UnendingProvider([reply(call("change", n=7)), "Done."])
-
-    await b.loop.run("Go")
-
-    assert change.runs == [{"n": 7}]
-
-
-async def test_a_server_that_numbers_its_calls_from_zero_causes_no_confusion(bench: BenchMaker) -> None:
-    change = ScriptedTool("change")
-    b = bench([reply(Call("change", {"n": number}, call_id="0")) for number in (1, 2)] + [reply("Done.")], change)
-
-    await b.loop.run("Go")
-
-    assert [result.text for result in b.results] == ["change 1", "change 2"]
-    assert len({result.call_id for result in b.results}) == 2
 
 
 async def test_limits_and_options_may_be_changed_between_steps(bench: BenchMaker) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from time import monotonic
 
-from tui_agent.agent.limit_settings import RequestDelay
 from tui_agent.protocol.events import StepStarted
 
 from .harness import BenchMaker
@@ -33,11 +32,3 @@ async def test_a_stop_ends_the_wait(bench: BenchMaker) -> None:
 
     assert b.ended.reason in ("stopped", "aborted")
     assert b.provider.left == 1
-
-
-async def test_a_shorter_delay_changes_nothing() -> None:
-    delay = RequestDelay()
-    delay.extend(60)
-    delay.extend(1)
-
-    assert delay.left > 50

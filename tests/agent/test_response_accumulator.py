@@ -14,7 +14,6 @@ from tui_agent.agent.response_accumulator import (
 )
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import (
-    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolCall,
@@ -77,30 +76,6 @@ def test_two_consecutive_thinking_blocks_stay_two() -> None:
     assert build_message(state).content[:2] == (first, second)
 
 
-def test_an_end_without_a_start_is_a_call() -> None:
-    _, given_out = _folded(ToolCallEnded(ToolCall(id="c1", name="read")), ToolCallEnded(ToolCall(id="c2", name="read")))
-
-    assert [item.id for item in given_out if isinstance(item, ToolCall)] == ["c1", "c2"]
-
-
-def test_fragments_extend_their_call_or_the_latest_open_one() -> None:
-    state, _ = _folded(
-        ToolCallStarted("c1", "read"),
-        ToolCallStarted("c2", "grep"),
-        ToolCallDelta("c1", "one"),
-        ToolCallDelta("?", "two"),
-        ToolCallDelta("c2", ""),
-    )
-
-    assert [call.fragments for call in state.calls] == [["one"], ["two"]]
-
-
-def test_a_fragment_without_a_call_is_ignored() -> None:
-    state, given_out = _folded(ToolCallDelta("c1", "x"))
-
-    assert (state.calls, given_out) == ([], [])
-
-
 def test_calls_with_empty_and_repeated_ids_stay_distinct() -> None:
     events = [*_call("", raw='{"n": 1}'), *_call("", raw='{"n": 2}'), *_call("0", raw='{"n": 3}'), *_call("used")]
 
@@ -114,42 +89,10 @@ def test_calls_with_empty_and_repeated_ids_stay_distinct() -> None:
     assert build_message(state).tool_calls == tuple(calls)
 
 
-def test_a_message_with_calls_ends_in_tool_use() -> None:
-    state, _ = _folded(*_call("c1"), StreamEnded("end_turn"))
-
-    assert build_message(state).stop_reason == "tool_use"
-
-
-def test_calls_of_a_truncated_message_are_marked() -> None:
-    reasons: list[StopReason] = ["max_tokens", "model_context_window_exceeded", "refusal"]
-    for reason in reasons:
-        state, _ = _folded(*_call("c1"), StreamEnded(reason))
-
-        message = build_message(state)
-
-        assert message.stop_reason == reason
-        assert message.tool_calls[0].cut
-
-
-def test_a_stream_without_its_end_has_an_unknown_reason() -> None:
-    state, _ = _folded(TextDelta("half"))
-
-    assert state.stop_reason is None
-    assert build_message(state).stop_reason == "other"
-
-
 def test_blank_text_is_not_sent_back() -> None:
     state, _ = _folded(TextDelta(" \n"), ThinkingDelta("  ", 1), *_call("c1"))
 
     assert [block.type for block in build_message(state).content] == ["tool_call"]
-
-
-def test_thinking_alone_is_an_empty_answer() -> None:
-    state, _ = _folded(ThinkingDelta("hmm"), TextDelta("\n"))
-    spoken, _ = _folded(TextDelta("x"))
-    acting, _ = _folded(*_call("c1"))
-
-    assert (state.is_empty, spoken.is_empty, acting.is_empty) == (True, False, False)
 
 
 def test_a_partial_answer_keeps_text_finished_calls_and_signed_thinking() -> None:
@@ -169,13 +112,6 @@ def test_a_partial_answer_keeps_text_finished_calls_and_signed_thinking() -> Non
     assert partial is not None
     assert partial.id == "m"
     assert partial.content == (signed, TextBlock(text="I will look"), ToolCall(id="c1", name="read"))
-
-
-def test_an_answer_without_content_to_keep_makes_no_message() -> None:
-    thinking, _ = _folded(ThinkingEnded(ThinkingBlock(thinking="a", signature="s")), ToolCallStarted("c", "read"))
-
-    assert build_partial(StepState()) is None
-    assert build_partial(thinking) is None
 
 
 pieces = st.lists(st.text(max_size=6), max_size=6)

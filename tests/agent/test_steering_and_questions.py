@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, AgentTool
-from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SteeringDelivered, ToolEnded
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionDecision
@@ -101,32 +101,6 @@ async def test_a_call_that_was_allowed_runs_to_its_end_while_questions_are_withd
     assert b.delivered == ["not the second one"]
 
 
-async def test_a_read_that_needs_an_answer_is_withdrawn_and_other_reads_run(bench: BenchMaker) -> None:
-    look, peek = ScriptedTool("look", read_only=True), ScriptedTool("peek", read_only=True)
-    edit = ScriptedTool("edit")
-    b = bench(
-        [reply(call("edit"), call("peek"), call("look")), "Fine."],
-        look,
-        peek,
-        edit,
-        policy=AskingPolicy("edit", "peek"),
-        gate=ApprovalGate(interactive=True),
-    )
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await _asked(b, 2)
-        await _turn()
-        assert look.runs == [], "it conflicts with the edit, which needs the user"
-        b.loop.steer("stay in the project")
-
-    assert {event.name: event.status for event in b.of(ToolEnded)} == {
-        "edit": "skipped_steering",
-        "peek": "skipped_steering",
-        "look": "ok",
-    }
-
-
 async def test_a_steer_sent_while_the_model_writes_arrives_before_any_question(bench: BenchMaker) -> None:
     writing, go_on = asyncio.Event(), asyncio.Event()
 
@@ -168,25 +142,6 @@ async def test_a_follow_up_withdraws_no_question(bench: BenchMaker) -> None:
 
     assert len(edit.runs) == 1
     assert b.delivered == ["then the tests"]
-
-
-async def test_with_every_call_judged_first_a_steer_withdraws_the_questions_too(bench: BenchMaker) -> None:
-    edit = ScriptedTool("edit")
-    b = bench(
-        [reply(call("edit")), "Fine."],
-        edit,
-        policy=AskingPolicy("edit"),
-        gate=ApprovalGate(interactive=True),
-        options=ExecutionOptions(admit_first=True),
-    )
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await _asked(b)
-        b.loop.steer("stop that")
-
-    assert [event.status for event in b.of(ToolEnded)] == ["skipped_steering"]
-    assert b.delivered == ["stop that"]
 
 
 async def test_a_message_withdraws_only_the_questions_of_the_agent_that_gets_it(bench: BenchMaker) -> None:

@@ -6,9 +6,8 @@ import pytest
 
 from tui_agent.execution import ExecutionOptions, Sequential
 from tui_agent.execution.options import SteeringMode
-from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import SteeringDelivered, SteeringQueued, SteeringRequeued, ToolEnded, TurnStarted
-from tui_agent.protocol.messages import UserMessage, user_message
+from tui_agent.protocol.events import SteeringDelivered, SteeringRequeued, TurnStarted
+from tui_agent.protocol.messages import user_message
 from tui_agent.providers import Wait, call, fail, reply
 
 from .harness import Bench, BenchMaker, ScriptedTool
@@ -24,18 +23,6 @@ async def _steered_while_held(b: Bench, held: ScriptedTool, *texts: str) -> None
         for _ in range(20):
             await asyncio.sleep(0)
         held.go_on.set()
-
-
-async def test_effects_that_have_not_started_yield_and_reads_do_not(bench: BenchMaker) -> None:
-    held, edit, look = ScriptedTool("bash").hold(), ScriptedTool("edit"), ScriptedTool("look", read_only=True)
-    b = bench([reply(call("bash"), call("edit"), call("look")), "Fine."], held, edit, look)
-
-    await _steered_while_held(b, held, "don't touch config.py")
-
-    assert (len(edit.runs), len(look.runs)) == (0, 1)
-    statuses = {event.name: event.status for event in b.of(ToolEnded)}
-    assert statuses == {"bash": "ok", "edit": "skipped_steering", "look": "ok"}
-    assert b.texts[-2:] == ["user: don't touch config.py", "assistant: Fine."]
 
 
 RUNS: dict[SteeringMode, int] = {
@@ -99,20 +86,6 @@ async def test_follow_ups_are_delivered_one_at_a_time_when_the_run_would_end(ben
     assert b.types().count("run.ended") == 1
 
 
-async def test_steering_messages_precede_follow_ups(bench: BenchMaker) -> None:
-    speaking, go_on = asyncio.Event(), asyncio.Event()
-    b = bench([reply("Well", Wait(go_on, speaking)), "Two.", "Three."])
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await speaking.wait()
-        b.loop.follow_up("later")
-        b.loop.steer("now")
-        go_on.set()
-
-    assert b.delivered == ["now", "later"]
-
-
 async def test_messages_queued_while_idle_precede_the_next_input(bench: BenchMaker) -> None:
     b = bench(["Fine."])
     b.loop.steer("by the way")
@@ -132,16 +105,6 @@ async def test_a_run_without_input_delivers_queued_messages(bench: BenchMaker) -
     await b.loop.run()
 
     assert b.texts == ["user: a", "user: b", "assistant: One.", "user: c", "assistant: Two."]
-
-
-async def test_a_run_without_input_starts_with_the_first_follow_up_if_nothing_else_is_queued(bench: BenchMaker) -> None:
-    b = bench(["One.", "Two."])
-    b.loop.follow_up("c")
-    b.loop.follow_up("d")
-
-    await b.loop.run()
-
-    assert b.texts == ["user: c", "assistant: One.", "user: d", "assistant: Two."]
 
 
 async def test_continuing_after_results_leaves_follow_ups_for_the_end(bench: BenchMaker) -> None:
@@ -171,26 +134,6 @@ async def test_a_steering_message_can_be_recalled_until_delivery(bench: BenchMak
     assert b.texts[-2:] == ["user: second", "assistant: Fine."]
     assert not any("first" in text for text in b.texts)
     assert b.loop.waiting_messages == ()
-
-
-async def test_messages_keep_their_kind_in_the_queue(bench: BenchMaker) -> None:
-    b = bench(["Fine.", "Fine."])
-
-    steered = b.loop.steer(user_message("x", "follow_up"))
-    follow_up = b.loop.follow_up("y")
-
-    assert (steered.kind, follow_up.kind) == ("steer", "follow_up")
-    assert [(event.text, event.kind, event.message_id) for event in b.of(SteeringQueued)] == [
-        ("x", "steer", steered.id),
-        ("y", "follow_up", follow_up.id),
-    ]
-    with pytest.raises(ConfigurationError, match="empty"):
-        b.loop.steer(" ")
-    await b.loop.run()
-    assert [message.id for message in b.loop.history.messages() if isinstance(message, UserMessage)] == [
-        steered.id,
-        follow_up.id,
-    ]
 
 
 async def test_queued_messages_survive_an_abort_and_are_delivered_by_the_next_run(bench: BenchMaker) -> None:
@@ -224,25 +167,6 @@ async def test_at_the_step_limit_messages_stay_queued(bench: BenchMaker) -> None
 
     assert b.ended.reason == "max_steps"
     assert [message.text for message in b.loop.waiting_messages] == ["one"]
-
-
-async def test_a_message_that_arrives_during_a_delivery_follows_it(bench: BenchMaker) -> None:
-    held, other = ScriptedTool("bash").hold(), ScriptedTool("edit")
-    b = bench([reply(call("bash"), call("edit")), "Fine."], held, other)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await held.started.wait()
-        b.loop.steer("first")
-        for _ in range(20):
-            await asyncio.sleep(0)
-        b.loop.steer("second")
-        for _ in range(20):
-            await asyncio.sleep(0)
-        held.go_on.set()
-
-    assert b.delivered == ["first", "second"]
-    assert b.texts[-3:] == ["user: first", "user: second", "assistant: Fine."]
 
 
 async def test_messages_of_an_earlier_session_are_queued_again(bench: BenchMaker) -> None:

@@ -23,7 +23,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent, TextDelta
-from tui_agent.providers import Call, ScriptedProvider, Think, Wait, call, fail, reply
+from tui_agent.providers import ScriptedProvider, Think, Wait, call, fail, reply
 
 from .fakes import FakePolicy
 from .harness import AT_ONCE, Bench, BenchMaker, ScriptedTool
@@ -73,48 +73,6 @@ async def test_an_abort_while_connecting_publishes_no_message(bench: BenchMaker)
     await _braked(b, connecting, "abort")
 
     assert b.types()[5:] == ["notice", "step.ended", "turn.ended", "run.ended"]
-
-
-async def test_only_the_first_of_two_aborts_counts(bench: BenchMaker) -> None:
-    held = ScriptedTool("bash").hold()
-    b = bench([reply(call("bash"))], held, options=QUICK)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await held.started.wait()
-        b.loop.abort("first")
-        b.loop.abort("second")
-
-    assert b.ended.error == "first"
-    assert len(b.of(Noticed)) == 1
-
-
-@pytest.mark.parametrize("brake", ["abort", "cancel"])
-async def test_calls_of_a_broken_answer_get_results(bench: BenchMaker, brake: str) -> None:
-    speaking = asyncio.Event()
-    look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
-    parts = ("Let me", Call("look", {}), Call("change", {}), Wait(asyncio.Event(), speaking), "…")
-    b = bench([reply(*parts)], look, change)
-
-    async def ended() -> None:
-        await speaking.wait()
-        await look.started.wait()
-        for _ in range(10):
-            await asyncio.sleep(0)
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(b.loop.run("Go"))
-        await ended()
-        if brake == "abort":
-            b.loop.abort("enough")
-        else:
-            running.cancel()
-
-    assert [event.status for event in b.of(ToolEnded)] == ["ok", "cancelled"]
-    assert [result.is_error for result in b.results] == [False, True]
-    assert (len(look.runs), len(change.runs)) == (1, 0)
-    assert b.ended.reason == "aborted"
-    assert running.cancelled() is (brake == "cancel")
 
 
 @pytest.mark.parametrize("brake", ["abort", "cancel"])

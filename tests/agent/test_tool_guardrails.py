@@ -116,18 +116,6 @@ async def test_a_guardrail_that_raises_lets_no_call_pass_and_asks_no_question(be
     assert b.of(GuardrailTripped)[0].reason == "guardrail broken failed: no model"
 
 
-async def test_a_guardrail_without_a_reason_is_named(bench: BenchMaker) -> None:
-    b = bench(
-        [reply(call("look")), "Done."],
-        ScriptedTool("look"),
-        guardrails=[FakeGuardrail("mute", GuardrailDecision(passed=False), "tool_input")],
-    )
-
-    await b.loop.run("Go")
-
-    assert b.of(GuardrailTripped)[0].reason == "guardrail mute did not pass"
-
-
 def test_an_unknown_kind_of_guardrail_is_refused_because_it_would_never_run() -> None:
     class Misspelt:
         name = "mine"

@@ -147,14 +147,6 @@ def test_values_of_the_right_type_are_accepted(system: SystemText) -> None:
     assert config(history=ConversationHistory(history), workspace=Path(), max_steps=-1).max_steps == -1
 
 
-def test_the_owner_may_change_a_list_after_passing_it() -> None:
-    tools: list[Any] = [search]
-    made = config(tools=tools)
-    tools.append(THING)
-
-    assert len(made.tools) == 1
-
-
 @table(
     ("make", "arguments", "words"),
     [

@@ -19,9 +19,8 @@ from pathlib import Path
 import psutil
 
 from tui_agent.execution import ToolRegistry
-from tui_agent.mcp.server_parts import ServerParts
+from tui_agent.mcp.server_parts import QuestionAnswer, SamplingAnswer, SamplingRequest, ServerParts, ServerQuestions
 from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
-from tui_agent.mcp.server_questions import QuestionAnswer, SamplingAnswer, SamplingRequest, ServerQuestions
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.server_question import FieldValue, FormField, ServerQuestion
@@ -146,8 +145,8 @@ async def run(found: dict[str, ToolServer], folder: Path) -> None:
 
 def cost_of_import() -> None:
     """Print what the client costs a program that has a server, against one that has none."""
-    for name, module in (("none", "tui_agent.workbench.build_engine"), ("client", "tui_agent.mcp.server_session")):
-        code = f"import tui_agent.workbench.build_engine, {module}, psutil; print(psutil.Process().memory_info().rss)"
+    for name, module in (("none", "tui_agent.workbench.workbench"), ("client", "tui_agent.mcp.server_session")):
+        code = f"import tui_agent.workbench.workbench, {module}, psutil; print(psutil.Process().memory_info().rss)"
         rss = min(int(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
         print(f"engine and {name}: {rss / 1024**2:.1f} MB resident")
 

@@ -153,11 +153,6 @@ def test_a_deleted_current_directory_is_reported(
     assert run(capsys, "--version")[0] == 0
 
 
-def test_help_names_the_version_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--version" in run(capsys, "--help")[1]
-    assert run(capsys, "--demo", "--version")[1] == f"tui-agent {__version__}\n"
-
-
 def test_the_error_about_a_missing_key_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, error = run(capsys, "-p", "hello")
 

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from tests.support.table import table
 from tui_agent.cli.command_line import program, run_program
-from tui_agent.cli.completion import BashWords
+from tui_agent.cli.option_types import BashWords
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 
@@ -44,11 +44,6 @@ def offered(*words: str) -> list[str]:
 )
 def test_commands_options_and_values_are_completed(words: tuple[str, ...], expected: list[str]) -> None:
     assert offered(*words) == expected
-
-
-def test_the_first_word_is_a_command_or_an_option() -> None:
-    assert {"config", "doctor", "sessions"} <= set(offered(""))
-    assert "run" not in offered("")
 
 
 def test_stored_sessions_are_offered_by_id(clean_environment: Path, tmp_path: Path) -> None:

@@ -32,12 +32,6 @@ def test_the_plan_names_rights_limits_and_the_most_it_may_cost() -> None:
     ]
 
 
-def test_units_without_a_budget_are_counted() -> None:
-    assert plan_lines([unit("1", budget=2.0), unit("2")], "here", sandboxed=True)[-1] == (
-        "Cost: at most $2.00 for 1, and 1 unit without a budget, which only the worker's settings limit."
-    )
-
-
 @table(("sandboxed", "marked"), [(True, 0), (None, 0), (False, 1)])
 def test_allow_rules_without_a_sandbox_are_a_problem(sandboxed: bool | None, marked: int) -> None:
     lines = plan_lines([unit(permissions=UnitPermissions(allow=("bash",)))], "here", sandboxed=sandboxed)

@@ -27,11 +27,3 @@ def test_stalls_of_the_loop_are_logged_and_short_pauses_are_not(caplog: pytest.L
     assert caplog.messages[0] == f"the event loop stalled for {first} ms"
     assert 200 < first < 300
     assert 1900 < second < 2000
-
-
-def test_without_a_debug_log_stalls_are_not_checked(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.ERROR, "tui_agent.cli.process.log_file")
-
-    assert run_virtual(watched(0.3)) == 0
-
-    assert caplog.records == []

@@ -99,16 +99,6 @@ async def test_old_results_are_truncated_first_which_may_be_enough() -> None:
     assert old[2].startswith("0:xxx")
 
 
-async def test_a_result_is_truncated_only_once() -> None:
-    result = ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="y" * 5_000),))
-
-    cut = cut_result(result.model_copy(update={"details": {"whole": "y" * 5_000}}))
-
-    assert cut is not None
-    assert (len(cut.text) < 700, cut.details) == (True, None)
-    assert (cut.id, cut.call_id, cut_result(cut)) == (result.id, "c", None)
-
-
 def test_a_user_message_with_the_header_is_not_a_replacement() -> None:
     assert condensed(user_message(HEADER)) is None
     assert condensed(user_message(HEADER, "notice")) is not None
@@ -123,25 +113,6 @@ def test_attachments_of_old_results_are_named() -> None:
     assert cut.text == "a\n[image]\n[PDF b.pdf, 1 page]"
 
 
-async def test_a_model_summarises_and_an_unusable_answer_gives_a_digest() -> None:
-    asked: list[str] = []
-
-    async def summarise(transcript: str) -> str | None:
-        asked.append(transcript)
-        return "All was read." if len(asked) == 1 else None
-
-    first, second = long_talk(), long_talk()
-    window = first.estimated_tokens() * 2
-    by_model = await guard(strategy="summary", target=0.2).compact(first, window, summarise)
-    without = await guard(strategy="summary", target=0.2).compact(second, window, summarise)
-
-    assert "User: Leave config.py alone!" in asked[0]
-    assert '→ read {"path": "file3.py"}' in asked[0]
-    assert (by_model.strategy, without.strategy) == ("summary", "digest")
-    assert condensed(first.messages()[1]).summary == "All was read."  # pyright: ignore
-    assert "file3.py" in condensed(second.messages()[1]).summary  # pyright: ignore
-
-
 async def test_a_conversation_that_changed_meanwhile_is_not_compacted() -> None:
     history = long_talk()
 
@@ -154,23 +125,6 @@ async def test_a_conversation_that_changed_meanwhile_is_not_compacted() -> None:
         await guard(strategy="summary").compact(history, history.estimated_tokens(), summarise)
 
     assert texts(history) == [*before, "and one more thing"]
-
-
-async def test_a_cancelled_summary_changes_nothing() -> None:
-    history, asked = long_talk(), asyncio.Event()
-    before = history.export()
-
-    async def summarise(transcript: str) -> str:
-        asked.set()
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async with asyncio.TaskGroup() as group:
-        work = group.create_task(guard(strategy="summary").compact(history, history.estimated_tokens(), summarise))
-        await asked.wait()
-        work.cancel()
-
-    assert history.export() == before
 
 
 async def test_undo_keeps_later_messages() -> None:
@@ -199,23 +153,6 @@ async def test_a_compaction_that_was_changed_since_cannot_be_undone() -> None:
         keeper.undo(history)
 
 
-async def test_two_compactions_keep_each_user_message_exactly_once() -> None:
-    history, keeper = long_talk(), guard()
-    await keeper.compact(history, history.estimated_tokens())
-    history.append(user_message("Second wish."))
-    for number in range(40, 70):
-        for message in step(number):
-            history.append(message)
-
-    await keeper.compact(history, history.estimated_tokens())
-
-    summed = [found for found in map(condensed, history.messages()) if found]
-    assert len(summed) == 1
-    assert summed[0].said == ("Leave config.py alone!", "Second wish.")
-    assert history.messages()[0].text == GOAL
-    validate_history(history.messages())
-
-
 async def test_after_an_attempt_it_waits_for_messages_and_gives_up_after_three_failures() -> None:
     history = ConversationHistory([user_message("g" * 4_000)])
     keeper = guard()
@@ -239,13 +176,6 @@ async def test_a_huge_result_of_the_last_step_is_truncated_as_a_last_resort() ->
     assert history.estimated_tokens() < 4_000
 
 
-async def test_an_open_call_prevents_compaction() -> None:
-    history = ConversationHistory([*long_talk().messages(), step(99)[0]])
-
-    with pytest.raises(CompactionError, match="calls wait"):
-        await guard().compact(history, 1_000)
-
-
 @table(("chosen", "used"), [("trim", "trim"), ("digest", "digest"), ("magic", "digest")])
 async def test_a_conversation_may_choose_its_strategy(chosen: str, used: str) -> None:
     history = long_talk(letters=3_000)
@@ -260,21 +190,6 @@ async def test_a_conversation_may_choose_its_strategy(chosen: str, used: str) ->
 def test_contradictory_options_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match="0 < target < trigger <= 1"):
         GuardOptions(**wrong)  # pyright: ignore
-
-
-async def test_long_user_messages_are_shortened_and_short_ones_kept() -> None:
-    messages: list[Message] = [user_message(GOAL)]
-    for number in range(10):
-        messages += [user_message(f"{number} " + ("wall of text " * 300 if number == 4 else "please")), *step(number)]
-    history = ConversationHistory(messages)
-
-    await guard().compact(history, 2_500)
-
-    (summed,) = (found for found in map(condensed, history.messages()) if found)
-    assert texts(history)[:2] == [GOAL, "0 please"]
-    assert summed.said[0] == "1 please"
-    assert "[…]" in summed.said[3]
-    assert summed.said[3].startswith("4 wall of text")
 
 
 @given(sound_conversations())
@@ -327,18 +242,6 @@ def test_old_usage_does_not_trigger_another_compaction() -> None:
     history.append(user_message("go on"))
 
     assert not keeper.is_due(history, 100_000)
-
-
-async def test_failed_manual_compactions_do_not_stop_automatic_ones() -> None:
-    history, keeper = ConversationHistory([user_message(GOAL)]), guard()
-    for _ in range(3):
-        with pytest.raises(CompactionError, match="Nothing to compact"):
-            await keeper.compact(history, 2_000, forced=True)
-
-    for message in long_talk().messages()[1:]:
-        history.append(message)
-
-    assert keeper.is_due(history, 2_000)
 
 
 async def test_three_compactions_with_too_little_gain_stop_automatic_ones() -> None:
@@ -406,23 +309,6 @@ async def test_many_user_messages_are_shortened_to_fit_and_short_ones_kept() -> 
     assert summed.said[1].startswith("2: please do")
     assert summed.said[1].endswith("end 2")
     assert history.messages()[0].text == GOAL
-
-
-async def test_a_goal_after_another_message_is_kept_whole_too() -> None:
-    goal = "Do all of this: " + "and then that, " * 400
-    ran = user_message("$ ls\na b", "command")
-    history = ConversationHistory([ran, user_message(goal), *long_talk(30).messages()[1:]])
-    keeper = guard()
-
-    for number in range(2):
-        await keeper.compact(history, 4_000)
-        first = condensed(history.messages()[0])
-        assert first is not None
-        assert first.said[0] == goal
-        assert first.said[1] == "Leave config.py alone!"
-        for message in long_talk(30).messages()[1:]:
-            if condensed(message) is None:
-                history.append(message.model_copy(update={"id": f"{message.id}_{number}"}))
 
 
 async def test_a_failed_plan_call_is_ignored_and_an_emptied_plan_is_gone() -> None:

@@ -128,18 +128,6 @@ def test_cached_tokens_count_as_input() -> None:
     assert history.estimated_tokens() == 321 + estimate_text("hello")
 
 
-def test_replacing_a_counted_message_drops_the_anchor() -> None:
-    for place, anchored in ((0, False), (1, False), (2, True)):
-        history = ConversationHistory([said("a"), said("b")])
-        history.record_actual_usage(50)
-        history.append(said("c"))
-
-        assert history.replace_messages({history.messages()[place].id: said("new")}) == 1
-
-        assert history.is_anchored is anchored
-    assert history.replace_messages({"unknown": said("new")}) == 0
-
-
 def test_going_back_before_the_anchor_drops_it() -> None:
     for kept, anchored in ((1, False), (2, True)):
         history = ConversationHistory([said("a"), said("b")])
@@ -149,16 +137,6 @@ def test_going_back_before_the_anchor_drops_it() -> None:
         history.go_back_to(history.messages()[:kept])
 
         assert history.is_anchored is anchored
-
-
-def test_a_repair_keeps_the_entries_of_messages() -> None:
-    history = ConversationHistory([said("go")])
-    entry = history.append(answered("", "c", read=7), model="m", latency_ms=3.0)
-
-    history.repair()
-
-    assert (history.entries[1], history.is_anchored) == (entry, False)
-    assert history.sound
 
 
 def test_metadata_is_not_shared_with_forks_or_snapshots() -> None:

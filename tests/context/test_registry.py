@@ -9,16 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.context import (
-    SYSTEM_LAYER,
     ContextLayer,
     ContextRegistry,
     ConversationHistory,
     LayerChange,
-    system_parts,
-    write_layer,
 )
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import ImageBlock, TextBlock
 
 
 def _layer(name: str, content: str, priority: int = 50, *, merge: bool = False, tag: str = "system") -> ContextLayer:
@@ -35,25 +31,6 @@ def test_priority_is_never_out_of_order(writes: list[tuple[str, int]]) -> None:
 
     assert text == "".join(sorted(text))
     assert len(text) == len({name for name, _ in writes})
-
-
-def test_empty_layers_are_skipped_and_blocks_contribute_their_text() -> None:
-    registry = ContextRegistry([_layer("a", "one"), _layer("b", ""), _layer("c", "two")])
-    registry.set(ContextLayer(name="d", content=(TextBlock(text="three"), ImageBlock(media_type="image/png", data=""))))
-
-    assert registry.flat(separator="|") == "one|two|three"
-
-
-def test_setting_an_equal_layer_is_not_a_change() -> None:
-    registry = ContextRegistry([_layer("a", "one"), _layer("b", "two")])
-    heard: list[LayerChange] = []
-    registry.listen(heard.append)
-
-    assert not registry.set(_layer("a", "one"))
-    assert registry.remove("unknown") is None
-
-    assert heard == []
-    assert registry.flat(separator=" ") == "one two"
 
 
 def failing(change: LayerChange) -> None:
@@ -149,17 +126,6 @@ def test_a_copy_keeps_the_order_of_its_layers_among_those_of_its_parent() -> Non
         holder.set(_layer(f"layer{place}", f"{place}"))
 
     assert registry.copy().flat(separator="") == registry.flat(separator="") == "0123"
-
-
-def test_a_reserved_layer_without_text_is_removed() -> None:
-    registry = ContextRegistry()
-
-    assert write_layer(registry, SYSTEM_LAYER, "text", "agent-loop")
-    assert not write_layer(registry, SYSTEM_LAYER, "text", "agent-loop")
-    assert write_layer(registry, SYSTEM_LAYER, "", "agent-loop")
-
-    assert registry.layers() == ()
-    assert system_parts(registry) == ()
 
 
 def test_values_other_than_layers_and_messages_are_refused() -> None:

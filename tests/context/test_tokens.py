@@ -1,8 +1,8 @@
 """Token estimates: four characters to a token, and a constant for each image (S4-19)."""
 
 from tests.support.table import table
-from tui_agent.context import estimate_content, estimate_message
-from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage
+from tui_agent.context import estimate_content
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolCall
 
 
 def test_every_block_counts_what_the_model_reads() -> None:
@@ -27,11 +27,3 @@ def test_every_block_counts_what_the_model_reads() -> None:
 )
 def test_a_document_counts_by_its_pages_or_its_text(document: DocumentBlock, tokens: int) -> None:
     assert estimate_content([document]) == tokens
-
-
-def test_details_do_not_count() -> None:
-    result = ToolResultMessage(
-        call_id="c", tool_name="t", content=(TextBlock(text="abcd"),), details={"much": "x" * 9_000}
-    )
-
-    assert estimate_message(result) == 1

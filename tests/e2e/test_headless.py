@@ -365,17 +365,6 @@ def test_exit_code_75_if_a_retry_later_may_help(machine: UserMachine) -> None:
     assert "529" in done.stderr
 
 
-def test_exit_code_1_for_a_redirect(machine: UserMachine) -> None:
-    reply: Reply = {"status": 307, "raw_body": "", "headers": {"location": "http://127.0.0.1:1/v1/messages"}}
-    with ServerThread([reply, reply]) as server:
-        done = machine.run("-p", "hello", variables=server.environment)
-        assert len(bodies_of(server)) == 1
-
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "redirects to http://127.0.0.1:1 (307)" in done.stderr
-    assert "nothing was sent there" in done.stderr
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_exit_code_130_after_an_interrupt_and_no_process_is_left(machine: UserMachine, number: signal.Signals) -> None:
     command = f"setsid sleep {machine.tag}.1 & nohup sleep {machine.tag}.2 & echo begun; sleep {machine.tag}"

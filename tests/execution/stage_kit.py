@@ -38,6 +38,9 @@ class FreeTurns:
     async def until_complete(self) -> None:
         pass
 
+    def may_settle(self, state: CallState) -> bool:
+        return True
+
     async def take_settling(self, state: CallState) -> None:
         pass
 

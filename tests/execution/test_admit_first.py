@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.execution.bench import bench_of, settled
-from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, call, calls, run
+from tests.execution.kit import Doors, FakePolicy, ScriptedTool, call, calls, run
 from tests.execution.pipeline.test_early_executions import TwoAnswers
 from tui_agent.execution import (
     ApprovalGate,
@@ -19,7 +19,7 @@ from tui_agent.execution import (
     Sequential,
 )
 from tui_agent.protocol.events import ApprovalRequested, ToolEnded, ToolStarted
-from tui_agent.protocol.hooks import BeforeTool, DenyCall, ModifyArguments
+from tui_agent.protocol.hooks import BeforeTool, ModifyArguments
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Preview, ToolContext, ToolResult
@@ -83,16 +83,6 @@ async def test_an_admitted_call_is_checked_again_when_it_runs() -> None:
     assert act.calls == []
 
 
-async def test_a_refused_call_stays_refused() -> None:
-    hooks = HookBus()
-    hooks.before_tool(lambda question: DenyCall("no") if question.call.id == "c1" else None)
-    options = ExecutionOptions(strategy=Sequential(), admit_first=True)
-
-    ran = await run([ScriptedTool()], calls("act", "act", "act"), options, hooks=hooks, steering=Steering(1))
-
-    assert ran.statuses == ["ok", "denied_hook", "skipped_steering"]
-
-
 async def test_a_failure_hook_runs_once_for_a_refused_call() -> None:
     asked: list[str] = []
     hooks = HookBus()
@@ -102,23 +92,6 @@ async def test_a_failure_hook_runs_once_for_a_refused_call() -> None:
 
     assert ran.statuses == ["not_found"]
     assert asked == ["c0"]
-
-
-async def test_a_call_cancelled_while_others_are_checked_never_runs() -> None:
-    gate = ApprovalGate(interactive=True)
-    look = ScriptedTool("look", read_only=True)
-    options = ExecutionOptions(strategy=Parallel(), admit_first=True)
-    async with bench_of([look, ScriptedTool("ask")], options, gate=gate, policy=FakePolicy({"ask": "ask"})) as bench:
-        bench.scheduler.submit_all(calls("look", "ask", "ask"))
-        async with asyncio.TaskGroup() as group:
-            group.create_task(bench.scheduler.finish())
-            await bench.until(ApprovalRequested, 2)
-            assert bench.scheduler.cancel_call("c0", "not wanted")
-            assert bench.scheduler.cancel_call("c1", "not wanted")
-            gate.resolve(gate.pending[-1].request_id, APPROVE)
-
-    assert bench.ended() == {"c0": "cancelled", "c1": "cancelled", "c2": "ok"}
-    assert look.calls == []
 
 
 async def test_a_run_cancelled_during_the_checks_gives_every_call_a_result() -> None:

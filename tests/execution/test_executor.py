@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, calls, run, sleeping
+from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run, sleeping
 from tests.execution.stage_kit import FreeTurns, Stand
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
@@ -112,57 +112,6 @@ def test_time_is_split_into_queue_approval_and_work() -> None:
     assert (round(ended.approval_ms), round(ended.latency_ms), round(ended.queued_ms)) == (60_000, 2_000, 0)
 
 
-class Taking:
-    """Turns that must be waited for at the first request."""
-
-    def __init__(self, stand: Stand, meanwhile: Any = lambda: None) -> None:
-        self.heard: list[str] = []
-        self._meanwhile = meanwhile
-        stand.state.turns = self
-
-    def settle(self, state: CallState) -> None: ...
-
-    def change(self, state: CallState) -> None: ...
-
-    def is_next(self, state: CallState) -> bool:
-        return True
-
-    async def before_question(self, state: CallState) -> Outcome | None:
-        self.heard.append("before_question")
-        return None
-
-    async def take(self, state: CallState) -> Outcome | None:
-        self.heard.append("take")
-        state.admission.stale = len(self.heard) == 1
-        self._meanwhile()
-        return None
-
-    async def until_complete(self) -> None:
-        pass
-
-    async def take_settling(self, state: CallState) -> None:
-        pass
-
-    def give_back(self, state: CallState) -> None:
-        self.heard.append("give_back")
-
-
-@pytest.mark.parametrize(("read_only", "verdict"), [(False, "denied_policy"), (True, None)])
-async def test_after_the_wait_for_effects_of_earlier_calls_the_call_is_decided_again(
-    read_only: bool, verdict: str | None
-) -> None:
-    policy = FakePolicy()
-    stand = Stand(ScriptedTool(read_only=read_only), policy=policy)
-
-    async def deny() -> None:
-        await asyncio.sleep(0)
-        policy.verdicts["act"] = "deny"
-
-    outcome = await take_turn(replace(stand.services, effects_published=deny), stand.state)
-
-    assert (outcome and outcome.status) == verdict
-
-
 async def test_after_an_answer_the_call_waits_for_effects_and_is_decided_once_more() -> None:
     policy = FakePolicy({"act": "ask"})
     stand = Stand(policy=policy, gate=ApprovalGate(approver=lambda request: APPROVING))
@@ -181,19 +130,6 @@ async def test_after_an_answer_the_call_waits_for_effects_and_is_decided_once_mo
     assert waits == ["ask", "ask"]
     assert outcome is not None
     assert outcome.status == "denied_policy"
-
-
-async def test_a_slot_is_released_while_the_user_is_asked_again() -> None:
-    policy = FakePolicy()
-    stand = Stand(policy=policy, gate=ApprovalGate(approver=lambda request: APPROVING))
-
-    def ask() -> None:
-        policy.verdicts["act"] = "ask"
-
-    turns = Taking(stand, ask)
-
-    assert await take_turn(stand.services, stand.state) is None
-    assert turns.heard == ["take", "give_back", "before_question", "take"]
 
 
 async def test_an_interrupted_call_reports_its_progress() -> None:
@@ -407,14 +343,6 @@ def test_a_call_that_ignores_its_token_is_cancelled_after_two_seconds_of_grace()
 
     assert run_virtual(work()).statuses == ["timeout"]
     assert [round(end, 6) for end in ends] == [32.0]
-
-
-async def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    ran = await run([ScriptedTool("alpha"), ScriptedTool("beta")], calls("gamma"))
-
-    assert ran.texts[0].startswith("Tool gamma not found")
-    assert "alpha" in ran.texts[0]
-    assert "beta" in ran.texts[0]
 
 
 def visits_of_a_call() -> list[str]:

@@ -8,8 +8,7 @@ import pytest
 from tests.execution.bench import bench_of
 from tests.execution.kit import FakePolicy, ScriptedTool, call, run
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, Parallel
-from tui_agent.protocol.events import ToolStarted, Warned
-from tui_agent.protocol.hooks import ModifyArguments
+from tui_agent.protocol.events import ToolStarted
 from tui_agent.protocol.messages import AssistantMessage, JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -37,17 +36,6 @@ async def test_a_failing_policy_denies(method: str, error: BaseException) -> Non
 
     assert ran.statuses == ["denied_policy"]
     assert ran.of(ToolStarted) == []
-
-
-@pytest.mark.parametrize("scope", ["session", "user"])
-async def test_an_approval_counts_although_its_rule_cannot_be_stored(scope: Any) -> None:
-    policy = failing(FakePolicy({"act": "ask"}), "grant", OSError("disk full"))
-    gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve", scope=scope))
-
-    ran = await run([ScriptedTool()], [call()], policy=policy, gate=gate)
-
-    assert ran.statuses == ["ok"]
-    assert "disk full" in ran.of(Warned)[0].text
 
 
 async def test_a_policy_that_fails_while_calls_wait_denies_them() -> None:
@@ -134,24 +122,3 @@ async def test_a_tool_changes_neither_the_message_nor_the_report_of_its_call() -
 
     assert message.tool_calls[0].arguments == {"m": {"deep": 1}}
     assert ran.result.reports[0].arguments == {"n": {"deep": 1}}
-
-
-async def test_arguments_that_are_not_json_are_refused() -> None:
-    hooks = HookBus()
-    hooks.before_tool(lambda question: ModifyArguments({"n": object()}))
-
-    ran = await run([ScriptedTool()], [call()], hooks=hooks)
-
-    assert ran.statuses == ["denied_hook"]
-    assert "arguments are not JSON" in ran.texts[0]
-
-
-async def test_empty_rewritten_arguments_are_executed_and_reported() -> None:
-    hooks = HookBus()
-    hooks.before_tool(lambda question: ModifyArguments({}))
-
-    ran = await run([ScriptedTool()], [call(path="/etc/x")], hooks=hooks)
-
-    assert ran.texts == ["act {}"]
-    assert ran.of(ToolStarted)[0].args == {}
-    assert ran.result.reports[0].arguments == {}

@@ -35,24 +35,6 @@ def test_hooks_keep_their_order_and_can_be_removed() -> None:
     assert (hooks.has("before_tool"), hooks.has("after_tool")) == (True, False)
 
 
-def test_every_hook_works_as_a_decorator() -> None:
-    hooks = HookBus()
-    for decorate in (
-        hooks.before_tool,
-        hooks.before_update,
-        hooks.after_update,
-        hooks.on_tool_error,
-        hooks.after_tool,
-        hooks.after_tool_observer,
-    ):
-
-        @decorate
-        def hook(question: object) -> None:
-            return None
-
-        assert hooks.hooks(decorate.__name__)[0].function is hook  # pyright: ignore[reportArgumentType]
-
-
 def test_a_hook_without_a_name_is_named_by_its_class() -> None:
     class Watcher:
         def __call__(self, question: object) -> None: ...

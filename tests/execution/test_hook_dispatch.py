@@ -15,9 +15,7 @@ from tui_agent.execution.hook_dispatch import (
 )
 from tui_agent.protocol.events import HookEnded, HookFailed
 from tui_agent.protocol.hooks import (
-    AfterTool,
     ApproveCall,
-    BeforeTool,
     BeforeUpdate,
     Continue,
     DenyCall,
@@ -80,32 +78,6 @@ async def test_every_answer_is_understood_and_published(answer: Any, meant: Any,
     assert events[1].action == action
 
 
-async def test_hooks_run_in_order_until_one_denies() -> None:
-    asked: list[int] = []
-
-    def note(number: int, answer: Any) -> Callable[[Any], Any]:
-        return lambda question: asked.append(number) or answer
-
-    verdict, _ = await before(note(1, None), note(2, DenyCall("no")), note(3, None))
-
-    assert asked == [1, 2]
-    assert verdict.answer == DenyCall("no")
-
-
-async def test_the_next_hook_sees_the_previous_hooks_arguments() -> None:
-    seen: list[BeforeTool] = []
-
-    verdict, events = await before(
-        lambda question: ModifyArguments({**question.arguments, "more": True}),
-        lambda question: seen.append(question),
-    )
-
-    assert seen[0].arguments == {"n": {"deep": 1}, "more": True}
-    assert seen[0].call.arguments == CALL.arguments
-    assert verdict == HookVerdict(Continue(), seen[0].arguments, rewritten=True)
-    assert events[1].action == "modify"
-
-
 @pytest.mark.parametrize("hook", [lambda question: 1 / 0, lambda question: "yes"])
 async def test_a_failing_hook_denies_and_is_distinguished_from_an_answer(hook: Any) -> None:
     verdict, events = await before(hook)
@@ -115,20 +87,6 @@ async def test_a_failing_hook_denies_and_is_distinguished_from_an_answer(hook: A
     assert verdict.answer.reason.startswith("Hook h0 failed")
     assert isinstance(events[1], HookFailed)
     assert not events[1].fail_open
-
-
-async def test_after_hooks_change_the_result_in_order() -> None:
-    def shout(question: AfterTool) -> ToolResult:
-        return ToolResult.of_text(question.result.text.upper())
-
-    hooks = hooked("after_tool", shout, lambda question: question.result.text + "!", lambda question: None)
-    heard = Heard()
-
-    result = await ask_after_tool(hooks, CALL, {}, ToolResult.of_text("done"), heard.bus)
-
-    assert isinstance(result, ToolResult)
-    assert result.text == "DONE!"
-    assert [event.action for event in heard.events() if isinstance(event, HookEnded)] == ["modify", "modify", "allow"]
 
 
 async def test_a_failing_lenient_after_hook_leaves_the_result() -> None:

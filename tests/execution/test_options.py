@@ -41,18 +41,6 @@ def test_a_value_out_of_range_or_of_the_wrong_type_is_refused(field: str, value:
 
 
 @pytest.mark.parametrize(
-    ("field", "least"), [("max_concurrency", 1), ("result_limit", 400), ("grace", 0), ("tool_timeout", 0.001)]
-)
-def test_the_smallest_allowed_values_are_accepted(field: str, least: Any) -> None:
-    assert getattr(ExecutionOptions(**{field: least}), field) == least
-
-
-@pytest.mark.parametrize("field", ["max_concurrency", "tool_timeout", "result_limit"])
-def test_none_means_unlimited(field: str) -> None:
-    assert getattr(ExecutionOptions(**{field: None}), field) is None
-
-
-@pytest.mark.parametrize(
     ("strategy", "mode"),
     [
         (Sequential(), "between_calls"),
@@ -64,11 +52,6 @@ def test_none_means_unlimited(field: str) -> None:
 def test_a_strategy_implies_its_steering_boundaries(strategy: Strategy, mode: str) -> None:
     assert ExecutionOptions(strategy=strategy).steering == mode
     assert ExecutionOptions(strategy=strategy, steering_mode="off").steering == "off"
-
-
-@pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
-def test_every_document_of_requirements_has_a_preset(name: str) -> None:
-    assert isinstance(ExecutionOptions.preset(name), ExecutionOptions)
 
 
 def test_a_preset_can_be_modified() -> None:

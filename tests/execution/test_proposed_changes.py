@@ -445,7 +445,7 @@ async def test_changes_that_cannot_be_shown_are_discarded(bench: Bench, monkeypa
 
 
 async def test_a_failure_of_the_layer_keeps_the_rest_of_the_call(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full(self: CopiedChanges, selection: KeepSelection) -> KeptChanges:
+    async def full(self: CopiedChanges, selection: KeepSelection, result: str = "") -> KeptChanges:
         raise OSError("no space left")
 
     monkeypatch.setattr(CopiedChanges, "keep", full)

@@ -36,11 +36,6 @@ def test_a_misspelt_strategy_is_refused(text: str) -> None:
         parse_strategy(text)
 
 
-def test_a_batch_size_of_zero_is_refused_by_the_parser() -> None:
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        parse_strategy("batched:0")
-
-
 @pytest.mark.parametrize(
     ("strategy", "alone", "waves"),
     [

@@ -1,7 +1,7 @@
 """Plain mode: a conversation in lines. Answers, steering and commands are typed; every event is one line."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.table import table
 from tui_agent.headless import HeadlessOptions
 from tui_agent.headless.command_handler import PromptQueue
 from tui_agent.headless.plain_commands import QUIT_SECONDS, PlainCommands
-from tui_agent.headless.plain_reporter import INTRODUCTION, PlainReporter
+from tui_agent.headless.plain_reporter import PlainReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
@@ -59,19 +59,6 @@ def asking(seen: list[ApprovalDecision]) -> Part:
         return report(text="")
 
     return part
-
-
-async def test_a_line_starts_a_run_and_the_next_line_another_one() -> None:
-    agent = plain_agent(answering(), answering("error", "", error="no connection"))
-    async with Program(agent, PLAIN) as program:
-        assert await line_with(program, "plain mode") == INTRODUCTION
-        program.send("hello")
-        assert (await line_with(program, "Type the next")).startswith("done, 0 steps, 0 calls")
-        program.send("again")
-        assert (await line_with(program, "Type the next")).startswith("failed, ")
-
-    assert agent.prompts == ["hello", "again"]
-    assert program.code == 1
 
 
 async def test_a_line_steers_a_run_and_a_follow_up_waits() -> None:
@@ -325,16 +312,6 @@ def test_ctrl_c_cancels_and_quits_only_the_second_time(running: bool) -> None:
     assert not typed.absorbs_interrupt()
     now[0] += QUIT_SECONDS + 1
     assert typed.absorbs_interrupt()
-
-
-def test_the_options_of_plain_mode_ask_the_user() -> None:
-    cases: Sequence[tuple[HeadlessOptions, bool]] = [
-        (PLAIN, True),
-        (HeadlessOptions("x"), False),
-        (HeadlessOptions("x", "stream-json", "stream-json"), True),
-        (HeadlessOptions("x", "stream-json"), False),
-    ]
-    assert [options.interactive for options, _ in cases] == [expected for _, expected in cases]
 
 
 async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:

@@ -32,7 +32,6 @@ from tui_agent.protocol.events import (
     ToolOutput,
     Warned,
 )
-from tui_agent.protocol.messages import Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport
@@ -45,38 +44,6 @@ DENY = ApprovalDecision(decision="deny", note="nobody is there")
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
-
-
-async def test_text_that_ends_with_a_line_feed_gets_no_second_one() -> None:
-    _, output, _, _ = await headless(TEXT, answering(text="line\n"))
-
-    assert output == [b"line"]
-
-
-async def test_no_final_text_writes_no_line() -> None:
-    assert (await headless(TEXT, answering(text="")))[1] == []
-
-
-async def test_json_is_one_object() -> None:
-    usage = Usage(input_tokens=3, output_tokens=2)
-    code, output, _, _ = await headless(
-        JSON, answering(text="ü\ud800", total_usage=usage, cost_usd=0.25, step_count=2, tool_call_count=5)
-    )
-
-    assert code == 0
-    assert [json.loads(line) for line in output] == [
-        {
-            "session_id": "headless",
-            "result": "ü?",
-            "is_error": False,
-            "reason": "done",
-            "usage": {"input_tokens": 3, "output_tokens": 2, "cache_read_tokens": 0, "cache_write_tokens": 0},
-            "cost_usd": 0.25,
-            "steps": 2,
-            "tool_calls": 5,
-            "duration_ms": 13,
-        }
-    ]
 
 
 async def test_json_of_a_failed_run_has_the_error() -> None:
@@ -273,14 +240,6 @@ async def test_a_run_that_ends_without_an_approval_says_so() -> None:
     )
 
 
-async def test_other_reasons_take_precedence_over_a_missing_approval() -> None:
-    async def capped(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        await denied_at_last(agent, prompt)
-        return report("max_steps")
-
-    assert (await headless(TEXT, capped))[0] == ExitCode.MAX_STEPS
-
-
 async def asks_twice(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     agent.begin_step()
     first = await agent.call("one", asks=True)
@@ -409,18 +368,6 @@ async def test_an_endless_line_is_refused_without_being_stored(monkeypatch: pyte
 
     assert b"it is longer than 50 bytes" in b"".join(output)
     assert agent.prompts == ["go"]
-
-
-async def test_a_command_that_the_agent_refuses_is_reported() -> None:
-    class _Stubborn(ScriptedAgent):
-        def steer(self, text: str, /) -> UserMessage:
-            raise ConfigurationError("the queue is full")
-
-    agent = _Stubborn(until_aborted)
-    async with Program(agent, SERVE) as program:
-        program.send({"type": "user", "text": "go"}, {"type": "user", "text": "more"})
-        assert "the queue is full" in (await program.event("error"))["data"]["text"]
-        program.send({"type": "interrupt"})
 
 
 async def test_a_running_agent_finishes_when_the_input_ends() -> None:
@@ -657,11 +604,3 @@ def test_the_middle_of_a_long_input_is_left_out_with_a_warning(tmp_path: Path) -
     assert f"x\n[{note}]\nx" in prompt
     assert prompt.endswith("x\nend\n</stdin>")
     assert os.read(said, 1_000).decode() == f"tui-agent: warning: {note}: it is too long for a prompt.\n"
-
-
-def test_a_terminal_provides_no_prompt() -> None:
-    master, terminal = os.openpty()
-    with pytest.raises(ConfigurationError, match="-p needs a prompt"):
-        read_prompt(None, StandardStreams(stdin=terminal))
-    os.close(master)
-    os.close(terminal)

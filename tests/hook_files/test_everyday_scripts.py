@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.hook_files.test_contract import PAGE, agent_in, results_of
+from tests.hook_files.test_contract import PAGE, results_of
 from tui_agent.providers import call
 
 FORMATTER = """\
@@ -18,20 +18,6 @@ case "$file" in
 *.list) sort -o "$file" "$file" && echo '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "sorted"}}' ;;
 esac
 """  # noqa: E501 — one line of a script
-
-PROMPT_LOG = """\
-import datetime
-import json
-import os
-import pathlib
-import sys
-
-question = json.load(sys.stdin)
-log = pathlib.Path(os.environ["CLAUDE_PROJECT_DIR"]) / "prompts.jsonl"
-with log.open("a") as file:
-    file.write(json.dumps({"session": question["session_id"], "prompt": question["prompt"]}) + "\\n")
-print("The branch is", "main", "since", datetime.date(2026, 1, 1))
-"""
 
 
 def written(path: Path, text: str) -> Path:
@@ -100,17 +86,3 @@ async def test_what_a_formatter_changed_is_known_to_the_next_edit(tmp_path: Path
     assert all("x.list was changed after this call, by a hook" in text for text in (first, second, third))
     assert "+c\n e\n-c" in first
     assert "Changed x.list" in second
-
-
-async def test_a_log_of_prompts_adds_context(tmp_path: Path) -> None:
-    written(tmp_path / "log.py", PROMPT_LOG)
-    command = 'python3 "${CLAUDE_PROJECT_DIR}/log.py"'
-    loop, hooks = agent_in(
-        tmp_path, {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": command}]}]}, ["ok"]
-    )
-
-    async with hooks.serve():
-        await loop.run("which branch?")
-
-    assert json.loads((tmp_path / "prompts.jsonl").read_text()) == {"session": "s1", "prompt": "which branch?"}
-    assert "The branch is main since 2026-01-01" in loop.history.messages()[1].text

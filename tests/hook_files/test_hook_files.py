@@ -18,6 +18,7 @@ from tests.execution.test_process_hook import eventually_gone
 from tests.hook_files.test_contract import agent_in, every, results_of
 from tests.support.examples import examples
 from tests.support.table import table
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.cli.installation_checks import examine
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
 from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
@@ -35,7 +36,6 @@ from tui_agent.protocol.regular_file import MAX_BYTES
 from tui_agent.providers import call, reply
 from tui_agent.settings import Locations, RuleSetting
 from tui_agent.ui.dialogs.fact_items import hook_items
-from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
@@ -374,16 +374,16 @@ async def test_an_engine_runs_accepted_hooks_from_its_start_to_its_end(project: 
     (project / ".claude/settings.json").write_text(json.dumps({"hooks": start | end}))
     options = replace(LaunchOptions.for_command(project), demo=True)
 
-    async with open_engine(options, watched=False) as engine:
-        notes = [envelope.event for envelope in engine.bus.subscribe(since=0).drain()]
-        assert engine.file_hooks is None
+    async with open_quietly(options, watched=False) as bench:
+        notes = [envelope.event for envelope in bench.events.subscribe(since=0).drain()]
+        assert bench.hooks.files is None
     assert any("hooks of .claude/settings.json not run" in note.text for note in notes if isinstance(note, Warned))
     assert not (project / "ended").exists()
 
     accept(project, Locations.of_user(os.environ))
-    async with open_engine(options, watched=False) as engine:
-        assert engine.file_hooks is not None
-        await engine.file_hooks.started()
+    async with open_quietly(options, watched=False) as bench:
+        assert bench.hooks.files is not None
+        await bench.hooks.files.started()
 
     given = [json.loads((project / name).read_text()) for name in ("started", "ended")]
     assert (given[0]["source"], given[1]["reason"]) == ("startup", "other")
@@ -497,8 +497,8 @@ async def test_rules_of_hook_files_restrict_the_session_and_unused_guards_are_an
     assert policy.check(tools["bash"], {"command": "git push --force"}).decision == "ask"
     options = replace(LaunchOptions.for_command(project), demo=True)
 
-    async with open_engine(options, watched=False) as engine:
-        notes = [envelope.event for envelope in engine.bus.subscribe(since=0).drain()]
+    async with open_quietly(options, watched=False) as bench:
+        notes = [envelope.event for envelope in bench.events.subscribe(since=0).drain()]
 
     texts = [note.text for note in notes if isinstance(note, Warned)]
     expected = [

@@ -15,10 +15,11 @@ import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.table import table
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.lsp import language_servers
 from tui_agent.protocol.events import AgentEvent, Noticed, SteeringQueued, ToolEnded, Warned
-from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.workbench import Workbench
 
 ODD = Path(__file__).with_name("odd_server.py")
 RUFF = {"command": "ruff server", "files": ["*.py"]}
@@ -41,7 +42,7 @@ def change(path: str, old: str, new: str) -> dict[str, Any]:
 @asynccontextmanager
 async def session(
     folder: Path, script: Sequence[dict[str, Any]], sandbox: str = "off", **servers: dict[str, Any]
-) -> AsyncGenerator[tuple[Engine, list[AgentEvent]]]:
+) -> AsyncGenerator[tuple[Workbench, list[AgentEvent]]]:
     """Yield a session with language servers whose model follows a script, and its events."""
     settings = {"sandbox": sandbox, "lsp": servers, "permissions": {"mode": "accept_edits"}}
     async with ScriptedMessagesServer([*script, DONE]) as server:
@@ -49,10 +50,10 @@ async def session(
             patch.setenv("ANTHROPIC_AUTH_TOKEN", server.token)
             settings["base_url"] = server.base_url
             options = replace(LaunchOptions.for_command(folder), settings=settings, keep_session=True)
-            async with open_engine(options, watched=False) as engine:
+            async with open_quietly(options, watched=False) as bench:
                 events: list[AgentEvent] = []
-                engine.bus.on((ToolEnded, Warned, Noticed), events.append)
-                yield engine, events
+                bench.events.on((ToolEnded, Warned, Noticed), events.append)
+                yield bench, events
 
 
 def results(events: Sequence[AgentEvent], tool: str = "edit") -> list[str]:
@@ -95,8 +96,8 @@ async def test_new_problems_of_an_edit_are_in_its_result(tmp_path: Path, sandbox
         call("write", path="new.py", content="import sys\n\nfoo()\n"),
     ]
 
-    async with session(folder, script, sandbox, ruff=RUFF) as (engine, events):
-        report = await engine.loop.run("Go")
+    async with session(folder, script, sandbox, ruff=RUFF) as (bench, events):
+        report = await bench.agent.run("Go")
 
     assert report.reason == "done", report.error
     first, second = results(events)
@@ -119,8 +120,8 @@ async def test_a_server_that_pushes_is_waited_for(tmp_path: Path, flag: str) -> 
     (tmp_path / name).write_text("ODD\nline\nHINT\n", "utf-8")
     script = [call("read", path=name), change(name, "line", "BAD ODD"), change(name, "BAD ODD", "fine")]
 
-    async with session(tmp_path, script, odd=odd(flag)) as (engine, events):
-        await engine.loop.run("Go")
+    async with session(tmp_path, script, odd=odd(flag)) as (bench, events):
+        await bench.agent.run("Go")
 
     first, second = results(events)
     assert first.splitlines()[1:] == [
@@ -137,8 +138,8 @@ async def test_what_comes_late_follows_as_a_notice(tmp_path: Path, monkeypatch: 
     held = tmp_path.parent / f"{tmp_path.name}-held"
     script = [call("read", path="a.txt"), change("a.txt", "line", "BAD"), change("a.txt", "BAD", "BAD\nBAD"), DONE]
 
-    async with session(tmp_path, script, slow=odd("--hold", str(held))) as (engine, events):
-        await engine.loop.run("Go")
+    async with session(tmp_path, script, slow=odd("--hold", str(held))) as (bench, events):
+        await bench.agent.run("Go")
         told = asyncio.Event()
         notes: list[str] = []
 
@@ -146,7 +147,7 @@ async def test_what_comes_late_follows_as_a_notice(tmp_path: Path, monkeypatch: 
             notes.append(event.text)
             told.set()
 
-        engine.bus.on(SteeringQueued, hear)
+        bench.events.on(SteeringQueued, hear)
         held.touch()
         await asyncio.wait_for(told.wait(), 60)
 
@@ -177,8 +178,8 @@ async def test_a_server_that_does_not_run_costs_one_warning(
 ) -> None:
     script = [call("write", path=f"{number}.txt", content=f"BAD {number}") for number in range(6)]
 
-    async with session(tmp_path, script, odd=server) as (engine, events):
-        report = await engine.loop.run("Go")
+    async with session(tmp_path, script, odd=server) as (bench, events):
+        report = await bench.agent.run("Go")
 
     assert report.reason == "done"
     assert [text for text in results(events, "write") if "\n" in text] == []
@@ -195,10 +196,10 @@ async def test_a_server_that_reports_nothing_about_a_file_is_waited_for_once(
     script = [call("read", path="a.txt"), *(change("a.txt", str(one), str(one + 1)) for one in range(1, 5))]
 
     async with session(tmp_path, [*script, call("lookup", kind="symbols", name="fo")], odd=odd("--silent")) as (
-        engine,
+        bench,
         events,
     ):
-        await engine.loop.run("Go")
+        await bench.agent.run("Go")
 
     assert results(events) == ["Changed a.txt (+1 −1 lines)."] * 4
     assert results(events, "lookup") == ["a.txt:1:1: function found"]
@@ -209,8 +210,8 @@ async def test_a_server_that_died_starts_again(tmp_path: Path) -> None:
     flag = tmp_path.parent / f"{tmp_path.name}-died"
     script = [call("write", path=f"{number}.txt", content="BAD") for number in range(3)]
 
-    async with session(tmp_path, script, odd=odd("--die-once", str(flag))) as (engine, events):
-        await engine.loop.run("Go")
+    async with session(tmp_path, script, odd=odd("--die-once", str(flag))) as (bench, events):
+        await bench.agent.run("Go")
 
     assert ["BAD in it" in text for text in results(events, "write")] == [False, True, True]
     assert warnings(events) == []
@@ -228,9 +229,9 @@ async def test_a_server_ends_with_the_session_and_changes_nothing_behind_walls(t
     started: list[psutil.Process] = []
 
     command = [sys.executable, str(server), *flags]
-    async with session(folder, script, sandbox, odd={"command": command, "files": ["*.txt"]}) as (engine, events):
-        await engine.loop.run("Go")
-        has_walls = engine.policy.trial.is_available
+    async with session(folder, script, sandbox, odd={"command": command, "files": ["*.txt"]}) as (bench, events):
+        await bench.agent.run("Go")
+        has_walls = bench.policy.trial.is_available
         started = servers_of_this_program()
         if sandbox == "off":
             started.append(psutil.Process(int(child.read_text("utf-8"))))

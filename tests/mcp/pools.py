@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.execution import ToolRegistry
-from tui_agent.mcp.server_parts import ServerParts
+from tui_agent.mcp.server_parts import NO_QUESTIONS, ServerParts, ServerQuestions
 from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
-from tui_agent.mcp.server_questions import NO_QUESTIONS, ServerQuestions
 from tui_agent.mcp.server_task import ServerTask
 from tui_agent.protocol.events import AgentEvent
 from tui_agent.protocol.messages import JsonObject

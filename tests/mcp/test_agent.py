@@ -10,11 +10,12 @@ import pytest
 
 from tests.mcp.pools import SERVERS, hostile, running
 from tests.workbench.configuration.test_live_settings import options_for
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.mcp import server_task
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import ToolResultMessage
 from tui_agent.providers import ScriptedProvider, call, reply
-from tui_agent.workbench.build_engine import Engine, open_engine
+from tui_agent.workbench.workbench import Workbench
 
 
 @pytest.fixture(autouse=True)
@@ -29,11 +30,11 @@ def config_file(folder: Path, *flags: str) -> Path:
     return file
 
 
-async def run(engine: Engine, *steps: Any) -> tuple[ScriptedProvider, list[ToolResultMessage]]:
+async def run(bench: Workbench, *steps: Any) -> tuple[ScriptedProvider, list[ToolResultMessage]]:
     provider = ScriptedProvider([*steps, reply("done")])
-    engine.loop.provider = provider
-    await engine.loop.run("go")
-    messages = engine.loop.history.messages()
+    bench.agent.provider = provider
+    await bench.agent.run("go")
+    messages = bench.agent.history.messages()
     return provider, [message for message in messages if isinstance(message, ToolResultMessage)]
 
 
@@ -43,10 +44,10 @@ async def test_calls_pass_the_one_permission_path(tmp_path: Path) -> None:
         rules=(("deny", "mcp__h__env"), ("allow", "mcp__h__*")),
         mcp_config=config_file(tmp_path, "poisoned"),
     )
-    async with open_engine(options, watched=False) as engine:
-        with engine.bus.subscribe() as subscription:
+    async with open_quietly(options, watched=False) as bench:
+        with bench.events.subscribe() as subscription:
             provider, results = await run(
-                engine,
+                bench,
                 reply(call("mcp__h__echo", text="hi"), call("mcp__h__env")),
                 reply(call("mcp__h__echo", words="hi"), call("mcp__h__none")),
             )
@@ -57,37 +58,36 @@ async def test_calls_pass_the_one_permission_path(tmp_path: Path) -> None:
         assert results[0].text.endswith("\nhi")
         assert "deny mcp__h__env" in results[1].text
         assert "'text' is a required property" in results[2].text
-        assert engine.servers is not None
-        assert engine.servers.tasks["h"].state == "ready"
+        assert bench.servers.tasks["h"].state == "ready"
         kinds = [envelope.event.type for envelope in events]
         assert "mcp.status" in kinds
 
-        engine.loop.set_mode("plan")
-        _, results = await run(engine, reply(call("mcp__h__read_file")))
+        bench.agent.set_mode("plan")
+        _, results = await run(bench, reply(call("mcp__h__read_file")))
         assert "plan mode changes nothing" in results[-1].text
 
 
 async def test_without_a_rule_a_call_asks_whatever_the_server_claims(tmp_path: Path) -> None:
     options = replace(options_for(tmp_path), rules=(), mcp_config=config_file(tmp_path, "poisoned"))
-    async with open_engine(options, watched=False) as engine:
-        _, results = await run(engine, reply(call("mcp__h__read_file")))
+    async with open_quietly(options, watched=False) as bench:
+        _, results = await run(bench, reply(call("mcp__h__read_file")))
 
     assert "no approver is available" in results[0].text
 
 
 async def test_a_grant_of_the_session_ends_when_the_tool_changes(tmp_path: Path) -> None:
     options = replace(options_for(tmp_path), rules=(), mcp_config=config_file(tmp_path))
-    async with open_engine(options, watched=False) as engine:
-        engine.policy.add_session_rule("allow", "mcp__h__echo")
-        engine.policy.add_session_rule("allow", "mcp__h__change")
+    async with open_quietly(options, watched=False) as bench:
+        bench.policy.add_session_rule("allow", "mcp__h__echo")
+        bench.policy.add_session_rule("allow", "mcp__h__change")
         say = call("mcp__h__echo", text="a")
-        _, results = await run(engine, reply(say), reply(call("mcp__h__change")))
+        _, results = await run(bench, reply(say), reply(call("mcp__h__change")))
         assert [result.is_error for result in results] == [False, False]
-        server = engine.servers.tasks["h"] if engine.servers is not None else None
+        server = bench.servers.tasks["h"]
         assert server is not None
         await _changed(server)
 
-        _, results = await run(engine, reply(call("mcp__h__echo", text="a")))
+        _, results = await run(bench, reply(call("mcp__h__echo", text="a")))
 
         assert "no approver is available" in results[-1].text
 
@@ -96,15 +96,6 @@ async def _changed(server: server_task.ServerTask) -> None:
     from tests.mcp.pools import until
 
     await until(lambda: any(tool.raw_name == "new" for tool in server.tools))
-
-
-async def test_a_long_result_is_kept_in_a_file_like_that_of_every_tool(tmp_path: Path) -> None:
-    options = replace(options_for(tmp_path), rules=(("allow", "mcp__h__*"),), mcp_config=config_file(tmp_path))
-    async with open_engine(options, watched=False) as engine:
-        _, results = await run(engine, reply(call("mcp__h__long")))
-
-    assert len(results[0].text) < 100_000
-    assert "row" in results[0].text
 
 
 async def test_many_tools_are_found_on_demand() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult, ImageContent
+from mcp_types import CallToolResult
 
 from tests.mcp.pools import SERVERS, running, until
 from tests.workbench.configuration.test_live_settings import options_for
@@ -216,14 +216,6 @@ async def test_images_of_servers_are_checked_as_those_of_files(
         assert isinstance(scaled, TextBlock)
         assert "8,001" in scaled.text
     assert [block.type for block in rest] == ["text"] * 3
-
-
-def test_images_of_servers_are_read_in_every_form() -> None:
-    lines = "\n".join(PNG[start : start + 20] for start in range(0, len(PNG), 20))
-    forms = (("png", PNG), ("Image/PNG", lines), ("application/octet-stream", f"data:image/png;base64,{PNG}"))
-    blocks = blocks_of([ImageContent(type="image", data=data, mime_type=kind) for kind, data in forms])
-
-    assert [block.data for block in blocks if isinstance(block, ImageBlock)] == [PNG] * 3
 
 
 PDF = "JVBERi0xLjQKJSVFT0YK"

@@ -14,7 +14,7 @@ from tests.mcp.pools import SERVERS, hostile, running, until
 from tui_agent.execution import validate_tool_arguments
 from tui_agent.execution.validation import complaints_about
 from tui_agent.mcp import server_pool, server_task, stdio_transport
-from tui_agent.mcp.message_repair import message_of
+from tui_agent.mcp.stdio_transport import message_of
 from tui_agent.mcp.tool_listing import LONGEST_DESCRIPTION
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolCall
@@ -50,15 +50,6 @@ async def test_a_pattern_of_a_server_never_runs_against_arguments() -> None:
         call = ToolCall(id="1", name=tool.name, arguments={"x": "a" * 100 + "!"})
         assert validate_tool_arguments(tool, call) == call.arguments
         assert complaints_about(tool, {"x": 1}) != [], "everything else of the schema holds"
-
-
-async def test_no_claim_spares_a_question() -> None:
-    async with running(hostile("poisoned")) as servers:
-        tool = servers.tools.find("mcp__h__read_file")
-
-        assert tool is not None
-        assert not tool.is_read_only({})
-        assert not tool.is_concurrency_safe({})
 
 
 async def test_results_are_marked_as_data_and_keep_images() -> None:

@@ -13,13 +13,14 @@ from tests.mcp.pools import hostile, running
 from tests.mcp.test_agent import config_file
 from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import options_for
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate
 from tui_agent.headless.command_handler import CommandHandler, PromptQueue
 from tui_agent.headless.plain_commands import PlainCommands
 from tui_agent.headless.plain_reporter import OpenQuestion, PlainReporter
 from tui_agent.mcp.client_callbacks import fields_of
-from tui_agent.mcp.server_questions import (
+from tui_agent.mcp.server_parts import (
     QuestionAnswer,
     SampledMessage,
     SamplingAnswer,
@@ -33,7 +34,6 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.pipes import InputLine
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.providers import ScriptedProvider, call, reply
-from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.tool_servers import ServerAnswers
 
 PROPERTIES: dict[str, Any] = {
@@ -269,17 +269,17 @@ async def test_a_question_passes_the_approval_gate_and_its_secrets_stay_out_of_e
         "required": ["name"],
     }
     ask = call("mcp__h__ask", params={"mode": "form", "message": "Who?", "requestedSchema": form})
-    async with open_engine(options, watched=True) as engine:
+    async with open_quietly(options) as bench:
         asked: list[ApprovalRequest] = []
 
         def approve(request: ApprovalRequest) -> ApprovalDecision:
             asked.append(request)
             return ApprovalDecision(decision="approve", input={"name": "Ada", "password": "hunter2"})
 
-        engine.gate.approver = approve
-        engine.loop.provider = ScriptedProvider([reply(ask), reply("done")])
-        with engine.bus.subscribe() as subscription:
-            await engine.loop.run("go")
+        bench.agent.gate.approver = approve
+        bench.agent.provider = ScriptedProvider([reply(ask), reply("done")])
+        with bench.events.subscribe() as subscription:
+            await bench.agent.run("go")
             events = subscription.drain()
 
         assert asked[0].question is not None
@@ -292,10 +292,10 @@ async def test_a_question_passes_the_approval_gate_and_its_secrets_stay_out_of_e
         )
 
     # Without a user, the question is declined at once.
-    async with open_engine(options, watched=False) as engine:
-        engine.loop.provider = ScriptedProvider([reply(ask), reply("done")])
-        with engine.bus.subscribe() as subscription:
-            await engine.loop.run("go")
+    async with open_quietly(options, watched=False) as bench:
+        bench.agent.provider = ScriptedProvider([reply(ask), reply("done")])
+        with bench.events.subscribe() as subscription:
+            await bench.agent.run("go")
             events = subscription.drain()
         texts = [one.to_json() for one in events if one.type == "tool.ended"]
         assert "decline" in texts[0]
@@ -312,12 +312,9 @@ async def test_the_user_agrees_to_a_request_to_the_model_and_its_usage_counts() 
 
     provider = ScriptedProvider([reply("Hello")])
     loop = AgentLoop(AgentLoopConfig(provider=provider, gate=ApprovalGate(approver=decide)))
-    answers = ServerAnswers()
+    answers = ServerAnswers(loop)
     messages = (SampledMessage("user", (TextBlock(text="Hi"),)),)
     wanted = SamplingRequest("h", messages, "Be brief.", 1_000_000, 0.5)
-    with pytest.raises(ToolError, match="No user can answer here"):
-        await answers.sample(wanted)
-    answers.loop = loop
 
     with loop.bus.subscribe() as subscription:
         assert (await answers.sample(wanted)).text == "Hello"

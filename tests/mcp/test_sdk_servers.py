@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.pools import SERVERS, running, until
 from tui_agent.cli.command_line import run_program
 from tui_agent.mcp import server_task
-from tui_agent.mcp.server_questions import QuestionAnswer, ServerQuestions
+from tui_agent.mcp.server_parts import QuestionAnswer, ServerQuestions
 from tui_agent.mcp.server_session import ServerSession
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.server_question import ServerQuestion

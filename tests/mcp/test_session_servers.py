@@ -65,10 +65,6 @@ async def test_an_input_gets_the_prompt_and_the_resources_that_it_names() -> Non
             await queries.expand("/h:none")
 
 
-def test_without_servers_no_input_names_one() -> None:
-    assert not SessionServers(None).are_named_in("/h:explain a")
-
-
 @table(
     ("state", "error", "problem"),
     [

@@ -13,7 +13,7 @@ from tests.mcp.pools import Running, running, until
 from tests.mcp.sign_in_server import SignInServer, sign_in_server
 from tests.support.table import table
 from tui_agent.mcp import oauth_sign_in, protocol_repair
-from tui_agent.mcp.server_questions import QuestionAnswer, ServerQuestions
+from tui_agent.mcp.server_parts import QuestionAnswer, ServerQuestions
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool_server import ToolServer

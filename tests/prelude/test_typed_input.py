@@ -52,7 +52,10 @@ def typed(*parts: str | bytes) -> TypedInput:
         ("नमस्ते x", "नमस\u094dत\u0947 x"),
         ("می\u200cخ 10\u202f000", "میخ 10 000"),
         ("e\u0301x", "e\u0301x"),
-        ("ok 👍 x", "ok · x"),
+        ("ok 👍 x ☀ 𝒜𝟙 ♫", "ok 👍 x ☀ 𝒜𝟙 ♫"),
+        ("🇩🇪🇫🇷x 🇩 🇪", "🇩🇪🇫🇷x · ·"),
+        ("👍🏽x ☝🏽 ❤️‍🔥 👩🏽‍💻 👨‍👩‍👧y 1️⃣ 🏴\U000e0067\U000e007f", "👍x ☝ ❤ 👩 👨y 1 🏴"),
+        ("🏽x☰", "·x·"),
         ("draft\x03more", "more"),
         ("draft\x1b[99;5umore", "more"),
         ("draft\x1b[27;5;99~more", "more"),
@@ -78,6 +81,7 @@ def test_a_full_row_shows_no_more() -> None:
     assert found.shown_in(6) == "漢字a"
     found.feed(b"\x7f\x7fx")
     assert found.shown_in(8) == "漢字ax"
+    assert [typed("🇩🇪👍").shown_in(width) for width in (2, 3, 4, 5)] == ["·", "🇩🇪", "🇩🇪", "🇩🇪👍"]
 
 
 @table(
@@ -144,4 +148,4 @@ def test_every_character_that_is_shown_is_as_wide_as_in_the_app() -> None:
     found = {chr(code): cells(chr(code)) for code in range(0x20, 0x30000) if chr(code).isprintable()}
 
     assert [each for each, width in found.items() if width >= 0 and width != cell_len(each)] == []
-    assert [cells(each) for each in "\u3164👍🇩☰"] == [-1] * 4
+    assert [cells(each) for each in "\u3164🏽ि☰"] == [-1] * 4

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.protocol.regular_file import open_for_reading
+from tui_agent.protocol.regular_file import AHEAD, open_for_reading
 
 
 class HeldOpener:
@@ -39,20 +39,26 @@ async def is_ended(thread: threading.Thread | None) -> None:
 
 async def test_the_opener_decides_what_is_opened_and_the_file_is_closed(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"real")
-    asked: list[str] = []
+    (tmp_path / "large").write_bytes(b"x" * AHEAD + b"real")
+    asked: dict[str, int] = {}
 
     def opener(path: str, flags: int) -> int:
-        asked.append(path)
         assert flags & os.O_ACCMODE == os.O_RDONLY
-        return os.open(tmp_path / "a", flags)
+        asked[path] = os.open(tmp_path / path, flags)
+        return asked[path]
 
-    async with open_for_reading("any name", opener) as file:
-        descriptor = file.fileno()
-        assert await file.read(100) == b"real"
-        assert is_open(descriptor)
+    async with open_for_reading("a", opener) as file:
+        assert not is_open(asked["a"])
+        assert [await file.read(100), await file.read(1)] == [b"real", b""]
+        await file.seek(1)
+        assert await file.read(100) == b"eal"
+    async with open_for_reading("large", opener) as file:
+        assert is_open(asked["large"])
+        assert await file.read(AHEAD + 1) == b"x" * AHEAD + b"r"
+        await file.seek(AHEAD - 1)
+        assert [await file.read(2), await file.read(100)] == [b"xr", b"eal"]
 
-    assert asked == ["any name"]
-    assert not is_open(descriptor)
+    assert not is_open(asked["large"])
 
 
 async def test_the_loop_runs_while_a_file_is_being_opened(tmp_path: Path) -> None:
@@ -138,12 +144,16 @@ async def test_a_cancelled_read_ends_before_its_descriptor_is_closed() -> None:
 
 
 async def test_an_error_closes_the_file(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"text")
+    (tmp_path / "a").write_bytes(b"x" * AHEAD)
     descriptors: list[int] = []
 
+    def opener(path: str, flags: int) -> int:
+        descriptors.append(os.open(path, flags))
+        return descriptors[0]
+
     async def fail() -> None:
-        async with open_for_reading(str(tmp_path / "a"), os.open) as file:
-            descriptors.append(file.fileno())
+        async with open_for_reading(str(tmp_path / "a"), opener):
+            assert is_open(descriptors[0])
             raise ValueError("wrong")
 
     with pytest.raises(ValueError, match="wrong"):
@@ -192,6 +202,6 @@ async def test_a_thread_that_cannot_be_started_is_an_error_and_opens_nothing(mon
 
 
 async def read_nothing() -> None:
-    """Load `aiofiles`, which happens with the first file."""
+    """Load `aiofiles`, which happens with the first file that is not small."""
     async with open_for_reading("/dev/null", os.open) as file:
         assert await file.read(1) == b""

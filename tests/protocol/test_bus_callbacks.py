@@ -59,19 +59,6 @@ async def test_kinds_are_classes_names_tuples_unions_and_all(kinds: Any) -> None
     assert heard[2:] == (["tool.started"] if "AgentEvent" in str(kinds) or len(heard) == 3 else [])
 
 
-async def test_the_decorator_returns_the_function_unchanged() -> None:
-    bus, heard = EventBus(), list[str]()
-
-    @bus.on(Noticed)
-    def remember(event: Noticed) -> None:
-        heard.append(event.text)
-
-    bus.publish(notice("a"))
-    remember(notice("b"))
-
-    assert heard == ["a", "b"]
-
-
 async def test_stopping_takes_effect_at_once_even_within_a_call() -> None:
     bus, heard = EventBus(), list[str]()
 

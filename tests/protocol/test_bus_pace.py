@@ -13,14 +13,6 @@ def delta(text: str) -> MessageDelta:
     return MessageDelta(message_id="m", kind="text", delta=text)
 
 
-async def test_the_first_delta_comes_at_once() -> None:
-    bus = EventBus()
-    with bus.subscribe() as subscription:
-        bus.publish(delta("a"))
-        async with aclosing(subscription.batches(pace=AN_HOUR)) as batches:
-            assert [envelope.event for envelope in await anext(batches)] == [delta("a")]
-
-
 async def test_deltas_are_held_until_a_lifecycle_event() -> None:
     bus = EventBus()
     with bus.subscribe() as subscription:

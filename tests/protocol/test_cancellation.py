@@ -21,13 +21,6 @@ async def test_s0_30_cancelling_a_parent_reaches_every_child_and_a_child_no_othe
     assert (first.reason, grandchild.reason, second.reason) == ("user", "user", "timeout")
 
 
-async def test_a_child_of_a_cancelled_token_is_cancelled_at_once() -> None:
-    run = CancellationToken()
-    run.cancel("gone")
-
-    assert run.child().is_set()
-
-
 async def test_waiting_ends_with_the_cancellation_and_raising_has_the_reason() -> None:
     token = CancellationToken()
     token.raise_if_set()

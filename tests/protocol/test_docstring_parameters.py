@@ -90,7 +90,3 @@ def test_shared_descriptions_and_parameters_without_one() -> None:
         {"a": "A number.", "b": "A number."},
     )
     assert split_docstring("Add.\n\nArgs:\n    a:\n    b: A number.\n\nDone.") == ("Add.\n\nDone.", {"b": "A number."})
-
-
-def test_text_before_the_first_parameter_is_not_a_parameter() -> None:
-    assert split_docstring("Add.\n\nArgs:\n    All of them are numbers\n    a: One.") == ("Add.", {"a": "One."})

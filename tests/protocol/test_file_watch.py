@@ -211,11 +211,3 @@ async def test_an_error_in_the_callback_ends_the_watch(tmp_path: Path) -> None:
         await watch_files(WatchedFiles((tmp_path / "x",)), changed, str)
 
     assert raised.group_contains(MemoryError)
-
-
-def test_unreadable_files_count_as_absent(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    odd = (tmp_path / "a\0b", tmp_path / ("x" * 300), tmp_path / "file" / "below")
-
-    assert WatchedFiles(odd, odd).look() == frozenset()
-    assert {path for path, *_ in WatchedFiles(odd, odd).watchable_directories()} == {str(tmp_path)}

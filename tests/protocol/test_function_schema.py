@@ -117,15 +117,6 @@ def test_descriptions_in_the_annotation_override_the_docstring() -> None:
     }
 
 
-async def test_a_default_in_a_field_reaches_the_function_as_its_value() -> None:
-    @tool
-    def page(size: int = Field(10, le=50)) -> str:
-        """Show a page."""
-        return repr(size)
-
-    assert (await page.execute({}, CONTEXT)).text == "10"
-
-
 async def test_parameters_named_like_methods_of_pydantic_work() -> None:
     @tool
     def save(json: str, schema: str, copy: bool = True, model_config: str = "m") -> str:
@@ -146,14 +137,6 @@ async def test_a_default_that_json_cannot_express_is_left_out_and_used() -> None
 
     assert look.spec.input_schema["properties"] == {"at": {}}
     assert (await look.execute({}, CONTEXT)).text == "True"
-
-
-def test_a_title_that_is_data_stays() -> None:
-    def book(title: str, like: dict[str, str] = {"title": "Emma"}) -> str:  # noqa: B006 — the model gets a copy
-        return title
-
-    assert properties(book)["title"] == {"type": "string"}
-    assert properties(book)["like"]["default"] == {"title": "Emma"}
 
 
 class Library:

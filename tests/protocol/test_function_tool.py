@@ -72,18 +72,6 @@ async def test_a_plain_function_runs_in_a_thread_and_the_loop_continues() -> Non
     assert context.metrics["thread"].value == "tool-function"
 
 
-async def test_a_plain_function_may_return_an_awaitable() -> None:
-    async def later() -> str:
-        return "later"
-
-    @tool
-    def plain() -> object:
-        """Answer later."""
-        return later()
-
-    assert (await plain.execute({}, ToolContext(call_id="1", tool_name="plain"))).text == "later"
-
-
 @table("error", [ToolError("no"), StopIteration("no"), SystemExit("no")])
 async def test_an_exception_of_a_plain_function_is_raised(error: BaseException) -> None:
     @tool
@@ -122,16 +110,6 @@ def test_the_decorator_works_bare_with_arguments_and_as_a_call(make: Any) -> Non
     made = make(echo)
 
     assert (made.name, made.spec.description, made("x"), made.function) == ("echo", "Say it again.", "x", echo)
-
-
-def test_name_and_description_are_chosen_and_tool_is_the_short_name() -> None:
-    @tool(name="say-it", description="Say something else.")
-    async def echo(text: str) -> str:
-        """Say it again."""
-        return text
-
-    assert (echo.name, echo.spec.description) == ("say-it", "Say something else.")
-    assert tool is function_tool
 
 
 def test_traits_may_depend_on_the_arguments(tmp_path: Path) -> None:
@@ -232,7 +210,3 @@ def grüße() -> str:
 def test_values_that_cannot_be_a_tool_are_refused(function: Any, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         tool()(function)
-
-
-def test_a_lambda_with_a_name_and_a_description_is_a_function_like_any_other() -> None:
-    assert tool(lambda: "x", name="x", description="Say x.").name == "x"

@@ -102,22 +102,6 @@ async def test_descriptors_that_do_not_block_are_waited_for() -> None:
     os.close(read)
 
 
-async def test_bytes_are_written_in_order() -> None:
-    read, write = os.pipe()
-    outlet = PipeWriter(write)
-    outlet.start()
-    for number in range(100):
-        outlet.put(f"{number}\n".encode())
-    outlet.put(b"")
-    outlet.end()
-    await outlet.drained()
-    os.close(write)
-
-    assert read_everything(read) == b"".join(f"{number}\n".encode() for number in range(100))
-    assert outlet.error is None
-    os.close(read)
-
-
 async def test_a_slow_reader_makes_room_wait_and_put_never() -> None:
     read, write = os.pipe()
     outlet = PipeWriter(write)

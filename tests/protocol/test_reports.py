@@ -52,13 +52,6 @@ def report_of(reason: RunReason, error: str | None = None, error_kind: str | Non
     )
 
 
-@pytest.mark.parametrize("reason", sorted(ENDS_WELL))
-def test_a_completed_run_returns_its_report(reason: RunReason) -> None:
-    report = report_of(reason)
-
-    assert report.raise_for_reason() is report
-
-
 @table(("reason", "error", "text"), TABLE)
 def test_every_other_reason_raises_its_error_with_the_report(
     reason: RunReason, error: type[RunError], text: str

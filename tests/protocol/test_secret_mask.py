@@ -14,7 +14,7 @@ from tests.support.stream_helpers import HELLO, heard
 from tests.support.table import table
 from tui_agent.protocol.secret_variables import HIDDEN, SHORTEST_MASKED, mask_secrets
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.demo.demo_server import error_frame
+from tui_agent.providers.demo.demo_server import error_body, frame
 
 KEY = "Zk91-vT_x77+q/W="
 WORD = "[A-Za-z0-9]"
@@ -144,7 +144,7 @@ async def test_a_servers_message_is_readable_beside_a_short_key(key: str, creden
 
 
 async def test_a_key_that_arrives_in_pieces_is_hidden_whole() -> None:
-    event = error_frame("api_error", f"the key {KEY} was revoked").decode()
+    event = frame("error", error_body("api_error", f"the key {KEY} was revoked")).decode()
     reply = {"blocks": [{"type": "bytes", "text": event}], "byte_by_byte": True}
     async with ScriptedMessagesServer([reply]) as server:
         server.token = KEY

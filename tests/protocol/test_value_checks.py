@@ -8,7 +8,6 @@ from tui_agent.execution.hook_bus import HookBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.value_checks import (
     expect_choice,
-    expect_items,
     expect_kind,
     expect_members,
     shown_value,
@@ -74,9 +73,3 @@ def test_a_missing_member_is_named_and_a_property_is_not_evaluated() -> None:
         expect_members("part", "x", ("here", "there"), "a part")
     with pytest.raises(ConfigurationError, match="got the class Half, not an instance"):
         expect_members("part", Half, ("here",), "a part")
-
-
-def test_items_are_checked_under_their_own_names_and_kept() -> None:
-    assert expect_items("parts", iter("ab"), None, "parts") == ("a", "b")
-    with pytest.raises(ConfigurationError, match=r"^parts\[1\] must be text, got 2$"):
-        expect_items("parts", ["a", 2], lambda name, item: expect_kind(name, item, str, "text"), "parts")

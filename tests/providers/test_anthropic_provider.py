@@ -182,14 +182,6 @@ async def test_cancelling_closes_the_connection_and_leaves_no_task() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_custom_headers_are_sent() -> None:
-    async with ScriptedMessagesServer([{}]) as server:
-        async with asking(server, headers={"anthropic-version": "2023-06-01"}) as provider:
-            await heard(provider.stream(HELLO))
-
-        assert server.requests[0].headers["anthropic-version"] == "2023-06-01"
-
-
 async def test_a_stream_of_single_bytes_arrives_whole() -> None:
     script = {"blocks": [{"type": "text", "text": "héllo\u2028 \u0085wörld 🙂"}], "byte_by_byte": True}
     async with ScriptedMessagesServer([script]) as server, asking(server) as provider:

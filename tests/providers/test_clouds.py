@@ -134,14 +134,6 @@ async def test_foundry_with_a_key(environment: pytest.MonkeyPatch) -> None:
         assert sent_to(server)["x-api-key"] == "key-of-foundry"
 
 
-async def test_foundry_with_a_token_of_a_command() -> None:
-    async with ScriptedCloudServer([SCRIPT]) as server:
-        async with asking(FOUNDRY, base_url=server.base_url, key_command="echo token-of-entra") as provider:
-            is_the_whole_answer(*await heard(provider.stream(ASKED)))
-
-        assert sent_to(server)["authorization"] == "Bearer token-of-entra"
-
-
 CUT = event_frame(b'{"type": "message_start", "message": {}}')
 IN_STREAM = {
     "throttled": (CUT + exception_frame("throttlingException", "Too many tokens"), "rate_limit"),

@@ -21,7 +21,7 @@ from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_address import find_proxy
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.demo.demo_server import TextOut, UsageOut, block_frames, closing_frames, opening_frames
+from tui_agent.providers.demo.demo_server import block_frames, closing_frames, opening_frames
 from tui_agent.providers.endpoint_profiles import how_to_start
 
 MORE_AUTHORITIES = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -29,8 +29,8 @@ VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FIL
 STREAM = b"".join(
     (
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
-        *opening_frames("msg_1", "m", UsageOut(1, 2)),
-        *block_frames(0, TextOut("Hello.")),
+        *opening_frames("msg_1", "m", {"input_tokens": 1}),
+        *block_frames(0, {"type": "text", "text": "Hello."}),
         *closing_frames("end_turn", 2, None),
     )
 )

@@ -92,13 +92,6 @@ def test_a_late_module_is_loaded_at_the_first_call_of_its_functions(package: Pat
     assert loaded() == {"first", "late", "heavy"}
 
 
-def test_a_late_module_of_more_than_functions_is_loaded_as_always(package: Path) -> None:
-    write(package, init="from .first import First\n", first="from .late import SIGN as First", late="SIGN = '-'")
-
-    assert not load_names("made_up", ["First"], ["made_up.late"])
-    assert loaded() == set()
-
-
 def test_what_cannot_be_loaded_lazily_is_loaded_as_always(package: Path) -> None:
     """The child expects a name that `__init__` sets before it imports the child."""
     write(

@@ -9,10 +9,6 @@ from hypothesis import strategies as st
 from tests.support.stream_helpers import folded
 from tui_agent.protocol.provider import StreamEnded, StreamEvent
 from tui_agent.providers.demo.demo_server import (
-    TextOut,
-    ThinkingOut,
-    ToolUseOut,
-    UsageOut,
     block_frames,
     closing_frames,
     opening_frames,
@@ -20,10 +16,14 @@ from tui_agent.providers.demo.demo_server import (
 from tui_agent.providers.provider_failures import ErrorFactory
 from tui_agent.providers.response_decoder import ResponseDecoder
 
-BLOCKS = (ThinkingOut("hm"), TextOut("hello 🙂 world"), ToolUseOut("c1", "read", json.dumps({"path": "a"})))
+BLOCKS = (
+    {"type": "thinking", "thinking": "hm", "signature": "c2lnbmF0dXJl"},
+    {"type": "text", "text": "hello 🙂 world"},
+    {"type": "tool_use", "id": "c1", "name": "read", "input": json.dumps({"path": "a"})},
+)
 RECORDED = b"".join(
     [
-        *opening_frames("m1", "model", UsageOut(1, 2)),
+        *opening_frames("m1", "model", {"input_tokens": 1}),
         *(frame for index, block in enumerate(BLOCKS) for frame in block_frames(index, block)),
         *closing_frames("tool_use", 20),
     ]

@@ -6,45 +6,19 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
-from tui_agent.protocol.messages import ThinkingBlock, ToolCall, user_message
+from tui_agent.protocol.messages import ThinkingBlock, user_message
 from tui_agent.protocol.provider import (
     ModelInfo,
-    ModelProvider,
     ModelRequest,
-    StreamEnded,
     StreamEvent,
-    TextDelta,
-    ThinkingEnded,
-    ToolCallEnded,
 )
-from tui_agent.providers import Say, ScriptedProvider, Think, call, fail, reply
+from tui_agent.providers import ScriptedProvider, call, fail, reply
 
 REQUEST = ModelRequest((user_message("hi"),))
 
 
 async def ask(provider: ScriptedProvider) -> list[StreamEvent]:
     return [event async for event in provider.stream(REQUEST)]
-
-
-async def test_each_request_plays_one_step() -> None:
-    provider: ModelProvider = ScriptedProvider(["one", reply("two", Think("hm"), call("read", path="a"))])
-    assert isinstance(provider, ScriptedProvider)
-
-    first, second = await ask(provider), await ask(provider)
-
-    assert [event.text for event in first if isinstance(event, TextDelta)] == ["one"]
-    assert first[-1] == StreamEnded("end_turn")
-    assert ThinkingEnded(ThinkingBlock(thinking="hm", signature="signature"), 1) in second
-    assert ToolCallEnded(ToolCall(id="call_1", name="read", arguments={"path": "a"}), 2) in second
-    assert second[-1] == StreamEnded("tool_use")
-    assert provider.requests == [REQUEST, REQUEST]
-    assert provider.left == 0
-
-
-async def test_text_comes_in_pieces_of_the_given_size() -> None:
-    facts = await ask(ScriptedProvider([Say("abcde", piece=2)]))
-
-    assert [event.text for event in facts if isinstance(event, TextDelta)] == ["ab", "cd", "e"]
 
 
 async def test_an_exhausted_script_is_an_error_without_retry() -> None:

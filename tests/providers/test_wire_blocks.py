@@ -11,7 +11,6 @@ from tui_agent.protocol.messages import (
     TERMINAL_OUTPUT,
     AssistantMessage,
     DocumentBlock,
-    ImageBlock,
     TextBlock,
     ThinkingBlock,
     ToolCall,
@@ -24,17 +23,6 @@ from tui_agent.providers.wire_blocks import EMPTY_MESSAGE, EMPTY_RESULT, blocks_
 
 def call_block(call: ToolCall) -> dict:
     return json.loads(encode(blocks_of(AssistantMessage(content=(call,)))[0]))
-
-
-def test_text_and_images_are_sent_as_they_are() -> None:
-    image = ImageBlock(media_type="image/png", data="aGk=")
-
-    blocks = blocks_of(UserMessage(content=(TextBlock(text="look"), image)))
-
-    assert blocks == [
-        {"type": "text", "text": "look"},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
-    ]
 
 
 def test_a_pdf_is_a_document_and_attached_lines_are_text() -> None:

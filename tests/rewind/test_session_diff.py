@@ -16,8 +16,7 @@ from tui_agent.protocol.facts.diff_facts import ChangedFile, DiffView
 from tui_agent.protocol.messages import TextBlock, UserMessage
 from tui_agent.providers.scripted_provider import call
 from tui_agent.session.journal_reader import read_journal
-from tui_agent.workbench.session_diff import NOT_SAVED, SessionDiff
-from tui_agent.workbench.work_tree import WorkTree
+from tui_agent.workbench.session_diff import NOT_SAVED, SessionDiff, WorkTree
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 

@@ -86,7 +86,7 @@ async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None
                 ScriptedProvider([_wordy_answer if compacts else _answer] * (4 * turns)),
                 place / "effects",
                 flush_or_warn=recorder.flush_or_warn,
-                before_requests=recorder.flush_or_warn,
+                before_requests=recorder.flush_outcomes,
                 compactions=session.compactions,
                 options=ExecutionOptions(stream_tools="allowed"),
                 **changes,

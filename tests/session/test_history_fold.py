@@ -144,13 +144,6 @@ def test_empty_and_repeated_messages_are_left_out() -> None:
     assert messages == messages_of(envelopes)
 
 
-def test_a_queued_message_waits_until_it_is_delivered_or_dropped() -> None:
-    envelopes = play(FULL_SESSION)
-
-    assert [message.text for message in waiting_messages(until(envelopes, SteeringQueued))] == ["also the changelog"]
-    assert waiting_messages(envelopes) == ()
-
-
 def test_a_delivered_message_missing_from_the_conversation_still_waits() -> None:
     envelopes = play(FULL_SESSION)
     delivered = next(place for place, envelope in enumerate(envelopes) if envelope.type == "steering.delivered")

@@ -40,13 +40,12 @@ from tui_agent.protocol.events import (
     StepStarted,
     SubagentEnded,
     ToolEnded,
-    ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.messages import TextBlock, ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
 from tui_agent.protocol.trial import ProposedChanges, ProposedFile
 from tui_agent.session import StoredSession
-from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
+from tui_agent.session.history_fold import OUTCOME_UNKNOWN, messages_of
 from tui_agent.session.interrupted_run import InterruptedRun, unfinished
 
 
@@ -70,24 +69,6 @@ def test_a_running_call_ends_as_interrupted_with_unknown_outcome() -> None:
     assert [(call.call_id, call.fate) for call in left.calls] == [("call_1", "outcome_unknown")]
     ended = next(closing.event for closing in left.closing if isinstance(closing.event, ToolEnded))
     assert (ended.status, ended.is_error, ended.content[0].text) == ("interrupted", True, OUTCOME_UNKNOWN)
-
-
-def test_a_waiting_call_ends_as_cancelled_and_not_run() -> None:
-    left = unfinished(until(play(ONE_CALL), ToolQueued))
-
-    assert [call.fate for call in left.calls] == ["not_started"]
-    ended = next(closing.event for closing in left.closing if isinstance(closing.event, ToolEnded))
-    assert (ended.status, ended.content[0].text) == ("cancelled", NOT_STARTED)
-
-
-def test_a_finished_call_only_gets_its_result_message() -> None:
-    left = unfinished(until(play(ONE_CALL), ToolEnded))
-
-    assert [call.fate for call in left.calls] == ["finished"]
-    assert not any(isinstance(closing.event, ToolEnded) for closing in left.closing)
-    message = next(closing.event for closing in left.closing if isinstance(closing.event, MessageEnded))
-    assert isinstance(message.message, ToolResultMessage)
-    assert message.message.text == "42"
 
 
 def test_a_partial_answer_is_discarded_and_its_early_call_closed() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from tests.session.played_sessions import FULL_SESSION, PlayedRun, play
 from tests.session.test_history_fold import until
 from tests.session.test_store import keep
-from tests.support.transcript_checks import validate_history
 from tui_agent.context import ConversationHistory
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
@@ -14,7 +13,6 @@ from tui_agent.protocol.events import (
     SessionCreated,
     SessionLoaded,
     SessionRepaired,
-    SteeringQueued,
     ToolEnded,
     ToolStarted,
 )
@@ -38,17 +36,6 @@ def test_an_unsaved_session_has_an_id_and_no_path() -> None:
     assert first.event == SessionCreated(id=session.id, path=None, cwd="/here", version="1.2")
     assert StoredSession.ephemeral(Path("/here"), "named").id == "named"
     assert session.id != StoredSession.ephemeral(Path("/here")).id
-
-
-def test_a_cleanly_ended_session_is_published_as_loaded(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path)
-    envelopes = play((PlayedRun(),))
-    keep(store, "old", envelopes)
-
-    (first,) = announced(store.load("old"))
-
-    assert isinstance(first.event, SessionLoaded)
-    assert (first.seq, first.event.events, first.event.cwd) == (envelopes[-1].seq + 1, len(envelopes), "/somewhere")
 
 
 def test_open_state_is_closed_under_its_own_origin(tmp_path: Path) -> None:
@@ -77,17 +64,6 @@ def test_damage_is_reported_briefly(tmp_path: Path) -> None:
     assert isinstance(repaired, SessionRepaired)
     assert repaired.what.count("is not an event") == 5
     assert repaired.what.endswith("2 more lines could not be read.")
-
-
-def test_conversation_and_queued_messages_are_loaded(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path)
-    keep(store, "waiting", until(play(FULL_SESSION), SteeringQueued))
-
-    session = store.load("waiting")
-
-    validate_history(session.messages)
-    assert [message.text for message in session.waiting] == ["also the changelog"]
-    assert session.unfinished.calls
 
 
 def test_loaded_messages_share_their_sets_of_given_fields(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded
 from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.agent import AgentLoop
 from tui_agent.context import ConversationHistory
-from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel, Sequential
+from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -186,17 +186,6 @@ async def test_siblings_resume_in_order_and_ended_calls_do_not_run_again(desk: D
     assert [text.split("\u2028")[0] for text in results] == ["left first", "a.py is there", "left second"]
 
 
-async def test_a_saved_result_is_kept(desk: Desk) -> None:
-    one_by_one = ExecutionOptions(strategy=Sequential())
-    killed = await desk.work(fresh(desk), [reply(LOOK, LEAVE)], until_asked(), options=one_by_one)
-    assert killed.resumable_conversation is not None
-    assert [message.role for message in killed.resumable_conversation.messages] == ["user", "assistant", "tool_result"]
-
-    told = await desk.end(killed, ["Done."], APPROVE)
-
-    assert [event.name for event in told if isinstance(event, ToolStarted)] == ["leave"]
-
-
 async def test_a_read_that_ended_meanwhile_keeps_its_result(desk: Desk) -> None:
     at_once = ExecutionOptions(strategy=Parallel())
     killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK)], until_asked(), options=at_once)
@@ -304,19 +293,6 @@ async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
     again = desk.store.load(left.id)
     assert (again.resumable_conversation, again.unfinished.closing) == (None, ())
     assert again.messages == tuple(agent.history.messages())
-
-
-async def test_the_request_survives_a_kill_between_load_and_ask(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-    bus = bus_for(killed)
-    async with recorded(killed, bus):
-        killed.announce(bus, "0", resume_pending_calls=True)
-    again = desk.store.load(killed.id)
-    assert again.resumable_conversation is not None
-
-    await desk.end(again, ["Done."], APPROVE)
-
-    assert desk.left == ["first"]
 
 
 async def test_waiting_calls_that_are_not_resumed_are_reported_as_not_run(desk: Desk) -> None:

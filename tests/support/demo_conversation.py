@@ -8,8 +8,7 @@ from typing import Any
 from tests.support.wire_rules import problems_of
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_policy import next_turn
-from tui_agent.providers.demo.demo_transcript import read_request
-from tui_agent.providers.demo.demo_turn import DemoTurn
+from tui_agent.providers.demo.demo_task import DemoTurn, read_request
 from tui_agent.providers.demo.guided_tour import DemoWorkspace
 
 ALL_TOOLS = ("read", "write", "edit", "bash", "glob", "grep", "todo")

@@ -7,8 +7,6 @@ from typing import Any
 
 from tui_agent.providers.demo.demo_server import (
     SSE_HEADERS,
-    TextOut,
-    UsageOut,
     block_frames,
     closing_frames,
     error_body,
@@ -112,10 +110,9 @@ class FussyServer(LoopbackServer):
     async def _stream(self, body: Any, size: int, reply: HttpReply) -> None:
         await reply.start(200, SSE_HEADERS)
         text = self.answer(body)
-        usage = UsageOut(input_tokens=size, output_tokens=max(len(text) // CHARACTERS_PER_TOKEN, 1))
-        blocks = list(block_frames(0, TextOut(text))) if self.frames is None else self.frames
-        for frame in (*opening_frames("msg_1", body["model"], usage), *blocks):
+        blocks = list(block_frames(0, {"type": "text", "text": text})) if self.frames is None else self.frames
+        for frame in (*opening_frames("msg_1", body["model"], {"input_tokens": size}), *blocks):
             await reply.write(frame)
-        for frame in closing_frames(self.stop_reason(body), usage.output_tokens, None):
+        for frame in closing_frames(self.stop_reason(body), max(len(text) // CHARACTERS_PER_TOKEN, 1)):
             await reply.write(frame)
         await reply.finish()

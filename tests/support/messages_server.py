@@ -27,20 +27,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from tests.support.wire_rules import problems_of, read_body
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_server import (
     SSE_HEADERS,
-    BlockOut,
-    RedactedOut,
-    TextOut,
-    ThinkingOut,
-    ToolUseOut,
-    UsageOut,
     block_frames,
     closing_frames,
     error_body,
-    error_frame,
     frame,
-    open_block_frames,
     opening_frames,
 )
 from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
@@ -324,8 +317,7 @@ class ScriptedMessagesServer(LoopbackServer):
         await self._gates[name].wait()
 
     def _items(self, scripted: ScriptedReply) -> Iterator[bytes | PausePart]:
-        usage = UsageOut(**scripted.usage)
-        yield from opening_frames(f"msg_{len(self.requests)}", scripted.model, usage)
+        yield from opening_frames(f"msg_{len(self.requests)}", scripted.model, scripted.usage)
         index = 0
         for part in scripted.blocks:
             if isinstance(part, PausePart):
@@ -336,26 +328,26 @@ class ScriptedMessagesServer(LoopbackServer):
                 yield part.text.encode("latin-1")
             else:
                 unfinished = isinstance(part, CallPart) and part.unfinished
-                write = open_block_frames if unfinished else block_frames
-                yield from write(index, self._block(part), scripted.piece)
+                yield from block_frames(index, self._block(part), scripted.piece, ends=not unfinished)
                 index += 1
         if scripted.ending == "complete":
-            yield from closing_frames(_stop_reason(scripted), usage.output_tokens, scripted.stop_details)
+            yield from closing_frames(
+                _stop_reason(scripted), scripted.usage.get("output_tokens", 0), scripted.stop_details
+            )
         elif scripted.ending == "error":
-            yield error_frame(scripted.error_type, scripted.error_message)
+            yield frame("error", error_body(scripted.error_type, scripted.error_message))
 
-    def _block(self, part: TextPart | ThinkingPart | RedactedPart | CallPart) -> BlockOut:
+    def _block(self, part: TextPart | ThinkingPart | RedactedPart | CallPart) -> JsonObject:
         match part:
             case TextPart():
-                return TextOut(part.text * part.repeat)
-            case ThinkingPart():
-                return ThinkingOut(part.thinking, part.signature)
-            case RedactedPart():
-                return RedactedOut(part.data)
+                return {"type": "text", "text": part.text * part.repeat}
+            case ThinkingPart() | RedactedPart():
+                return part.model_dump()
             case CallPart():
                 self._calls += 1
                 arguments = json.dumps(part.input) if part.raw_input is None else part.raw_input
-                return ToolUseOut(part.id or f"toolu_{self._calls}", part.name, arguments)
+                call_id = part.id or f"toolu_{self._calls}"
+                return {"type": "tool_use", "id": call_id, "name": part.name, "input": arguments}
 
 
 def _bearer(request: HttpRequest) -> str:

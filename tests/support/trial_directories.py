@@ -104,7 +104,7 @@ class CopiedChanges:
     async def record(self, result: str) -> None:
         (self.layer.storage / RESULT).write_text(result)
 
-    async def keep(self, selection: KeepSelection) -> KeptChanges:
+    async def keep(self, selection: KeepSelection, result: str = "") -> KeptChanges:
         # Everything at once, as the journal of a real keep has it.
         await asyncio.sleep(0)
         kept: list[str] = []

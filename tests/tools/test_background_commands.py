@@ -277,13 +277,6 @@ async def test_much_output_is_cut_in_the_middle_and_kept_in_a_file(session: Sess
     assert len(published) <= background_jobs.PUBLISHED_OUTPUT + 100
 
 
-async def test_control_sequences_are_data_of_the_terminal_not_of_the_model(session: Session) -> None:
-    task_id = await session.start(r"printf '\033[31mred\033[0m\n'; sleep 0.1")
-    result = await call(session.output, task_id=task_id, wait=60)
-
-    assert details_of(result)["terminal_output"] is True
-
-
 def test_it_is_judged_as_the_command_and_never_starts_early(session: Session) -> None:
     plain, lasting = {"command": "cat a"}, {"command": "cat a", "run_in_background": True}
 

@@ -213,13 +213,6 @@ async def test_a_resumed_session_counts_output_saved_before(root: Path, tmp_path
     )
 
 
-async def test_text_that_becomes_binary_late_is_shown_as_text(bash: BashTool) -> None:
-    result = await call(bash, command="seq 1 4000; head -c 5000 /dev/zero")
-
-    assert result.text.startswith("1\n2\n")
-    assert "\0" not in result.text
-
-
 async def test_a_command_that_takes_too_long_is_stopped_and_its_output_kept(bash: BashTool, root: Path) -> None:
     script = "echo begun; setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 60' & wait"
 
@@ -317,11 +310,6 @@ async def test_the_command_reaches_bash_unchanged(bash: BashTool) -> None:
     command = "  printf '%s' \"$BASH_EXECUTION_STRING\" # 'ä\t\\ \n "
 
     assert (await call(bash, command=command)).text == command
-
-
-async def test_a_command_that_looks_like_an_option_is_a_command(bash: BashTool) -> None:
-    assert "--version: command not found" in (await call(bash, command="--version")).text
-    assert "-x: command not found" in (await call(bash, command="-x")).text
 
 
 UNREADABLE = {
@@ -442,21 +430,6 @@ async def test_the_total_size_of_a_commands_diffs_is_bounded(workspace: Workspac
     assert sum(len(data["diff"]) for data in emitted) <= DIFF_LIMIT
     assert "more lines" in emitted[0]["diff"]
     assert {data["added"] for data in emitted[:4]} == {1000}
-
-
-async def test_files_changed_by_a_cancelled_command_are_reported(workspace: Workspace, tmp_path: Path) -> None:
-    kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
-    token = CancellationToken()
-    recorded = Recorded(cancellation=token)
-
-    def cancel(update: ToolUpdate) -> None:
-        if isinstance(update, OutputUpdate):
-            token.cancel("enough")
-
-    recorded.on_update = cancel
-    await call(BashTool(kept, is_read_only_command=only_reads), recorded, command="echo x > x; echo made; sleep 600")
-
-    assert [Path(data["path"]).name for kind, data in recorded.data if kind == "file.changed"] == ["x"]
 
 
 async def test_a_read_only_command_is_not_watched_for_changes(workspace: Workspace, tmp_path: Path) -> None:

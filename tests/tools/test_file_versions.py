@@ -8,8 +8,8 @@ from tui_agent.tools.file_versions import (
     FileVersion,
     FileVersions,
     digest_of,
+    find_unseen_change,
 )
-from tui_agent.tools.unseen_change import find_unseen_change
 
 
 def version(content: bytes, inode: int = 1, *, hashed: bool = True) -> FileVersion:

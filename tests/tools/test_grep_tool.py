@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.calls import call, details_of
+from tests.tools.calls import call
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.grep_tool import GrepTool
@@ -87,24 +87,6 @@ async def test_a_search_without_a_match_lists_the_files_once_with_and_once_witho
 
     assert "1 file that .gitignore excludes (build/e.py)" in (await call(grep, pattern="no such thing")).text
     assert listed == [True, False]
-
-
-@pytest.mark.slow
-async def test_details_count(grep: GrepTool, tree: Path) -> None:
-    everything = await call(grep, pattern="foo", ignore_case=True)
-    counted = await call(grep, pattern="foo", ignore_case=True, output_mode="count")
-    some = await call(grep, pattern="foo", limit=1)
-    none = await call(grep, pattern="no such thing")
-
-    assert details_of(everything) == {
-        "outcome": "4 matches in 3 files",
-        "files": 3,
-        "matches": 4,
-        "complete": True,
-    }
-    assert details_of(counted)["matches"] == 4
-    assert not details_of(some)["complete"]
-    assert details_of(none) == {"outcome": "no matches", "files": 0, "matches": 0, "complete": True}
 
 
 UNSEARCHED: dict[str, tuple[dict[str, Any], str]] = {

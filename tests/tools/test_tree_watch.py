@@ -153,14 +153,6 @@ def test_contents_with_converted_line_endings_are_not_taken_from_git(root: Path)
     assert before in (b"one\r\ntwo\r\n", None)
 
 
-def test_checking_out_a_branch_is_detected_as_its_changes(root: Path) -> None:
-    tree = tree_of(root, in_git=True)
-    git = "git -c user.name=n -c user.email=e@example.org"
-    tree.changed(f"git checkout -q -b other; echo x > a.txt; {git} commit -qam x")
-
-    assert tree.changed("git checkout -q main 2>/dev/null || git checkout -q master") == {"a.txt": (b"x\n", b"a\n")}
-
-
 def test_the_whole_directory_may_be_deleted(root: Path) -> None:
     tree = tree_of(root, in_git=False)
 

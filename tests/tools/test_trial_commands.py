@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.tools.calls import Recorded, call, details_of
+from tests.trial.ways import wait_for_removals
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, OutputUpdate, PathSubject, ToolResult, ToolUpdate
@@ -69,13 +70,14 @@ async def run(bash: BashTool, command: str, **arguments: Any) -> tuple[ToolResul
 
 
 async def test_a_command_without_changes_proposes_nothing_and_leaves_no_layer(
-    bash: BashTool, root: Path, tmp_path: Path
+    bash: BashTool, root: Path, tmp_path: Path, trials: Trials
 ) -> None:
     (root / "a.txt").write_text("one\n")
 
     result, pending = await run(bash, "cat a.txt; touch b; rm b; cp a.txt a2; mv a2 a.txt")
 
     assert (result.text.split("\n")[0], pending) == ("one", None)
+    wait_for_removals(trials)
     assert not list(tmp_path.glob("trials/sessions/*/layers/*"))
 
 
@@ -207,7 +209,7 @@ async def test_thousands_of_files_are_a_few_lines_and_kept_by_them(bash: BashToo
     assert len(list((root / "out").iterdir())) == 300
 
 
-async def test_a_cancelled_command_leaves_nothing(bash: BashTool, root: Path, tmp_path: Path) -> None:
+async def test_a_cancelled_command_leaves_nothing(bash: BashTool, root: Path, tmp_path: Path, trials: Trials) -> None:
     token = CancellationToken()
 
     def stop(update: ToolUpdate) -> None:
@@ -220,6 +222,7 @@ async def test_a_cancelled_command_leaves_nothing(bash: BashTool, root: Path, tm
     assert "[what it changed in its trial was discarded: new.txt]" in result.text
     assert trial.proposals == []
     assert not (root / "new.txt").exists()
+    wait_for_removals(trials)
     assert not list(tmp_path.glob("trials/sessions/*/layers/*"))
 
 

@@ -74,12 +74,6 @@ def test_the_arguments_model_is_the_schema() -> None:
     assert tool.arguments_model is GreetArguments
 
 
-async def test_a_call_gets_validated_arguments() -> None:
-    result = await tool.execute({"name": "you", "times": "2"}, Recorded().context)
-
-    assert result.text == "hello youhello you"
-
-
 @table(
     ("arguments", "place"),
     [({}, "name"), ({"name": "x", "nmae": 1}, "nmae"), ({"name": "x", "times": [1]}, "times"), ({"name": ""}, "name")],

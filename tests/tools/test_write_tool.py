@@ -113,14 +113,6 @@ async def test_a_file_that_was_only_touched_has_not_changed(write: WriteTool, re
     assert (root / "a").read_text() == "new"
 
 
-async def test_a_file_deleted_since_is_created_again(write: WriteTool, read: ReadTool, root: Path) -> None:
-    (root / "a").write_text("old")
-    await call(read, path="a")
-    (root / "a").unlink()
-
-    assert (await call(write, path="a", content="new")).text.startswith("Created a")
-
-
 async def test_the_same_content_is_not_written_again(write: WriteTool, root: Path) -> None:
     await call(write, path="a", content="x\n")
     inode = (root / "a").stat().st_ino
@@ -201,13 +193,6 @@ async def test_hard_links_are_reported(write: WriteTool, read: ReadTool, root: P
     assert (root / "b").read_text() == "old"
 
 
-async def test_a_file_in_place_of_a_directory_is_an_error(write: WriteTool, root: Path) -> None:
-    (root / "file").touch()
-
-    with pytest.raises(ToolError, match="a part of the path is a file"):
-        await call(write, path="file/below", content="x")
-
-
 async def test_a_group_that_cannot_be_kept_is_named_and_gets_no_rights(
     write: WriteTool, read: ReadTool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,13 +243,6 @@ async def preview_of(write: WriteTool, content: str) -> Preview:
         return error.preview
     assert preview is not None
     return preview
-
-
-async def test_the_preview_of_an_unread_file_is_its_diff(write: WriteTool, root: Path) -> None:
-    (root / "a").write_text("unknown\n")
-    preview = await preview_of(write, "x\n")
-
-    assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-unknown\n+x\n"
 
 
 async def test_the_preview_shows_format_and_line_endings(write: WriteTool, root: Path) -> None:

@@ -1,9 +1,13 @@
 """Sorting of changed paths: caches, ignored trees, packages, rules, links, and the rest in groups."""
 
+import os
+import random
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tui_agent.git.ignorable_paths import may_be_ignored
 from tui_agent.protocol.trial import MOST_FILES, KeepSelection
 from tui_agent.trial.sorting import PathSorter
 
@@ -86,3 +90,64 @@ def test_many_files_become_trees_that_are_kept_by_name(workspace: Path, tmp_path
     layer.keep(KeepSelection(paths=("build/",)), changes)
     assert len(list((workspace / "build").iterdir())) == 300
     assert not (workspace / "src/1.py").exists()
+
+
+NAMES = ("build", "src", "a.log", "b.LOG", "x y", "#h", "!n", "é", "[z]", "a\\b", "end ", "c.d")
+
+
+def random_rule(chance: random.Random) -> str:
+    """Return a rule about one of the names, with wildcards, escapes, blanks and ends that git cuts off."""
+    name = chance.choice(NAMES)
+    forms = (name, f"*{name[1:]}", f"{name[:1]}*", f"[{name[0]}]{name[1:]}", f"\\{name}", name.upper(), f"{name} ")
+    rule = chance.choice(
+        (*forms, name.replace("b", "?", 1), f"{name[:1]}[!q]{name[2:]}", f"{name}\r", f"{name}\0x", "**")
+    )
+    return chance.choice(("", "", "/", "**/", "src/", "!")) + rule + chance.choice(("", "", "/", "/**"))
+
+
+def test_git_can_say_of_every_path_that_it_ignores_it(tmp_path: Path) -> None:
+    """And not about most others."""
+    chance = random.Random(1)
+    asked = every = 0
+    for number in range(12):
+        root = tmp_path / str(number)
+        names = {"/".join(chance.choices(NAMES, k=chance.randint(1, 3))) for _ in range(25)}
+        for directory in (root, root / "src", root / "build"):
+            directory.mkdir(exist_ok=True)
+            rules = chance.choice(("\n", "\r\n")).join(random_rule(chance) for _ in range(chance.randint(0, 4)))
+            start = chance.choice(("", "\ufeff"))
+            (directory / ".gitignore").write_text(f"{start}{rules}\n", "utf-8", newline="")
+        outside(root, f"git init -q; git config core.ignorecase {chance.choice(('true', 'false'))}")
+        done = subprocess.run(
+            ("git", "check-ignore", "-z", "--stdin"),
+            cwd=root,
+            input=b"".join(os.fsencode(name) + b"\0" for name in names),
+            capture_output=True,
+            check=False,
+        )
+        found = may_be_ignored(str(root), sorted(names))
+        assert {os.fsdecode(name) for name in done.stdout.split(b"\0") if name} <= {*found}
+        asked, every = asked + len(found), every + len(names)
+    assert asked < every * 0.7
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["core.excludesFile=/nowhere", "include.path=/nowhere", "includeIf.gitdir:/nowhere/.path=/nowhere", "HEAD", ""],
+)
+def test_git_has_to_say_if_rules_may_be_elsewhere(workspace: Path, setting: str) -> None:
+    """Settings may name more rules, and without a head git reads those of another repository."""
+    name, _, value = setting.partition("=")
+    outside(workspace, f"git config {name} {value}" if value else f"rm -f .git/{name or 'nothing'}")
+    assert may_be_ignored(str(workspace), ["src/a.py"]) == (["src/a.py"] if setting else [])
+
+
+def test_rules_of_the_user_count(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the usual file, and in one that the user's settings name."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    (tmp_path / "settings" / "git").mkdir(parents=True)
+    (tmp_path / "settings" / "git" / "ignore").write_text("*.usual\n")
+    (tmp_path / "named").write_text("*.named\n")
+    assert may_be_ignored(str(workspace), ["a.usual", "b.named"]) == ["a.usual"]
+    outside(workspace, f"git config --file {tmp_path}/settings/git/config core.excludesFile {tmp_path}/named")
+    assert may_be_ignored(str(workspace), ["a.usual", "b.named"]) == ["b.named"]

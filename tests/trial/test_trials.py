@@ -114,6 +114,29 @@ def test_a_process_that_outlives_the_command_is_ended(trial: Made) -> None:
     assert not (root / "late").exists()
 
 
+def held_mounts() -> int:
+    """Return the number of mount namespaces that this process holds open."""
+    names = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    return sum(os.path.islink(name) and os.readlink(name).startswith("mnt:") for name in names)
+
+
+def test_the_end_of_a_command_does_not_wait_for_its_mounts(trial: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials, _, run = trial
+    assert trials.facts.is_available
+    later: list[Callable[[], None]] = []
+    monkeypatch.setattr(trials._held, "later", later.append)
+
+    layer = run("echo x > new; sleep 0.5").layer
+    mounts = held_mounts()
+    assert [change.path for change in layer.changes().changes] == ["new"]
+    layer.discard()
+    assert (mounts, len(later), layer.roots[0].upper.exists()) == (1, 2, True)
+
+    for work in later:
+        work()
+    assert (held_mounts(), layer.roots[0].upper.exists()) == (0, False)
+
+
 def test_a_layer_that_waits_survives_the_program_and_others_do_not(trial: Made, tmp_path: Path) -> None:
     trials, root, run = trial
     ran = run("echo x > new")

@@ -28,7 +28,7 @@ from tui_agent.trial.sorting import PathSorter
 from tui_agent.trial.trial_layer import TrialLayer
 from tui_agent.trial.trials import Trials
 
-from .ways import walls_of
+from .ways import wait_for_removals, walls_of
 
 SECRET = b"words-of-a-secret"
 """Content of files that no command may read."""
@@ -192,8 +192,9 @@ class TrialCage:
                 layer.discard()
             if SECRET in output:
                 outcome.fault = "it read a secret"
-            elif os.path.lexists(layer._directory):
-                outcome.fault = "its layer is left over"
+            else:
+                wait_for_removals(self.trials)
+                outcome.fault = "its layer is left over" if os.path.lexists(layer._directory) else ""
         except Exception as error:
             outcome.fault = f"{type(error).__name__}: {error}"
         return outcome

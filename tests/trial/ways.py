@@ -77,6 +77,12 @@ def run_in(layer: TrialLayer, script: str, environment: Mapping[str, str] | None
     return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), layer)
 
 
+def wait_for_removals(trials: Trials) -> None:
+    """Wait until the mounts of all ended commands and all discarded layers are removed."""
+    assert trials._held is not None
+    trials._held._later.submit(int).result()
+
+
 def tree_state(top: Path) -> dict[str, object]:
     """Return type, mode, time and content of everything in a directory, by path."""
     found: dict[str, object] = {}

@@ -13,14 +13,14 @@ from textual import on
 from textual.events import MouseMove, Paste
 from textual.geometry import Region
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from tests.support.table import table
 from tests.ui.question_page import ComposerKeys
-from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
+from tests.ui.row_kit import DIFF, HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools import PresentPlanTool
 from tui_agent.ui.approval.approval_answers import (
@@ -50,12 +50,6 @@ REQUEST = ApprovalRequest(
     trace=("floor: nothing protected", "rules: none"),
     session_rule="bash(git commit:*)",
     rules=("bash(git commit -am x)", "bash(git commit:*)"),
-)
-FIVE_LINES = (
-    "--- a/x.py\n+++ b/x.py\n@@ -1,11 +1,11 @@\n a\n b\n c\n"
-    + "".join(f"-old {number}\n" for number in range(5))
-    + "".join(f"+new {number}\n" for number in range(5))
-    + " d\n e\n f\n"
 )
 LONG_DIFF = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,90 @@\n" + "".join(f"+line {number}\n" for number in range(90))
 LONG = REQUEST.model_copy(
@@ -308,25 +302,6 @@ async def test_a_typed_rule_can_be_given_up_and_a_proposed_one_chosen_instead() 
         assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
 
 
-async def test_a_proposed_rule_that_is_typed_is_the_proposed_one() -> None:
-    async with asking() as asked:
-        await asked.press_in_turn("s", "e")
-        asked.screen.dialog.editor.load_text("  bash(git commit -am x)\n\n")
-        await asked.press("ctrl+s")
-
-        assert "1 of 2" in asked.text()
-
-
-async def test_a_rule_can_be_typed_in_any_window() -> None:
-    async with HostApp().run_test(size=(20, 6)) as pilot:
-        for size in ((20, 6), (40, 10), (60, 16), (120, 40)):
-            async with asking_in(pilot, size=size) as asked:
-                await asked.press_in_turn("s", "e", "x")
-
-                assert asked.screen.dialog.editor.region.height >= 1, size
-                assert "x" in asked.screen.dialog.editor.text
-
-
 async def test_a_rule_counts_only_once_all_of_it_was_seen() -> None:
     long = "bash(echo " + " ".join(f"word-{number}" for number in range(400)) + ")"
     async with asking(REQUEST.model_copy(update={"session_rule": long, "rules": (long,)})) as asked:
@@ -508,21 +483,6 @@ async def test_what_hides_in_a_paste_can_be_seen_in_the_editor() -> None:
         assert asked.screen.dialog.editor.text == COMMAND + "\\x1b]52;c;eA==\\x07 a\\u202eb"
 
 
-async def test_an_ordinary_change_needs_no_paging_at_80x24() -> None:
-    old, new = ("".join(f"{word} {number}\n" for number in range(5)) for word in ("old", "new"))
-    args = {"path": "x.py", "old_string": old, "new_string": new}
-    preview = Preview(kind="diff", text=FIVE_LINES, path="/home/somebody/shop/x.py")
-    request = REQUEST.model_copy(update={"tool": "edit", "args": args, "preview": preview})
-    async with asking(request) as asked:
-        text = asked.text()
-        assert "more row" not in text
-        for words in ("Edit x.py?", "+5 −5", "old 0", "new 4"):
-            assert words in text
-        await asked.press("y")
-
-        assert asked.answers == [ApprovalDecision(decision="approve")]
-
-
 async def test_the_keys_are_drawn_dim_whenever_none_counts_and_an_early_key_does_not_delay_them() -> None:
     async with asking(quiet=False) as asked:
         assert asked.keys_are_dim()
@@ -539,17 +499,6 @@ async def test_the_keys_are_drawn_dim_whenever_none_counts_and_an_early_key_does
 
         assert asked.keys_are_dim(), "the rule is another question"
         assert asked.answers == []
-
-
-async def test_from_the_rule_one_can_go_back() -> None:
-    async with asking() as asked:
-        await asked.press("s", "escape")
-
-        assert asked.answers == []
-        assert "bash(git commit:*)" not in asked.text()
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("y")
-        assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
 async def test_a_reason_and_a_remark_go_to_the_agent() -> None:
@@ -571,19 +520,6 @@ async def test_a_reason_and_a_remark_go_to_the_agent() -> None:
             await asked.press(*"no, then push", "enter")
 
             assert asked.answers == [ApprovalDecision(decision="approve", note="no, then push")]
-
-
-async def test_a_remark_can_be_given_up_and_is_no_reason_for_a_no() -> None:
-    async with asking() as asked:
-        await asked.press("Y", *"and push", "escape")
-        asked.clock.now += SEEN_SECONDS
-        assert asked.answers == []
-
-        await asked.press("f")
-
-        assert asked.screen.query_one(Input).value == ""
-        await asked.press("enter")
-        assert asked.answers == [ApprovalDecision(decision="deny")]
 
 
 async def test_a_reason_may_be_pasted_and_given_up() -> None:
@@ -742,16 +678,6 @@ async def test_a_paste_never_answers() -> None:
         assert asked.typed == ["y"]
 
 
-async def test_losing_and_getting_the_focus_never_answers() -> None:
-    async with asking() as asked:
-        asked.pilot.app.app_focus = False
-        await asked.pilot.pause()
-        asked.pilot.app.app_focus = True
-        await asked.pilot.pause()
-
-        assert asked.answers == []
-
-
 # --- clicks ---------------------------------------------------------------------------------------------------------
 
 
@@ -816,18 +742,6 @@ async def test_a_click_on_a_label_acts_as_its_key() -> None:
                     await pilot.pause()
 
                     assert asked.answers == [answer], (label, letter)
-
-
-async def test_a_click_opens_the_line_for_a_reason_and_leaves_it() -> None:
-    async with asking() as asked:
-        await armed(asked)
-        await click(asked, "f no, because")
-        assert asked.screen.dialog.step == "explaining"
-        await armed(asked)
-        await click(asked, "esc back")
-
-        assert asked.screen.dialog.step == "asking"
-        assert asked.answers == []
 
 
 @pytest.mark.parametrize("label", ["s session", "p always"])
@@ -926,16 +840,6 @@ async def test_a_click_that_brings_the_window_to_the_front_does_not_answer() -> 
         asked.pilot.app.app_focus = True
         await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
         assert asked.answers == []
-
-
-async def test_the_pointer_shows_which_answers_can_be_clicked() -> None:
-    async with asking() as asked:
-        keys = asked.screen.query_one("#approval-keys")
-        await asked.press("f1")
-        await armed(asked)
-        for label, shape in (("y yes", "pointer"), ("s session", "default"), ("n no", "pointer")):
-            await move(asked, label, 1)
-            assert keys.styles.pointer == shape
 
 
 # --- reading before answering ---------------------------------------------------------------------------------------
@@ -1067,21 +971,6 @@ async def test_a_long_input_laid_out_for_another_width_is_read_anew() -> None:
         assert asked.answers == []
 
 
-async def test_keys_scroll() -> None:
-    async with asking(LONG) as asked:
-        body = asked.screen.query_one("#approval-body")
-        places = []
-        for key in ("down", "down", "up", "pagedown", "pageup", "end", "home"):
-            await asked.press(key)
-            places.append(body.scroll_offset.y)
-
-        assert places[:3] == [1, 2, 1]
-        assert places[3] > 2
-        assert places[4] == 1
-        assert places[5] > 70
-        assert places[6] == 0
-
-
 async def test_what_was_read_stays_read_in_a_smaller_window() -> None:
     async with asking(REQUEST) as asked:
         await asked.pilot.resize_terminal(30, 8)
@@ -1114,19 +1003,6 @@ async def test_the_title_is_a_question() -> None:
                 assert title in asked.text()
 
 
-async def test_the_answers_keep_their_words_in_one_row() -> None:
-    whole = "y yes  n no  a all 3  f no, because  esc later  f1 more"
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        for size, row in {
-            (80, 24): whole,
-            (60, 20): whole,
-            (50, 16): "y yes  n no  a all 3  esc later  f1 more",
-            (40, 16): "y yes  n no  a all 3  esc later  f1",
-        }.items():
-            async with asking_in(pilot, REQUEST, 1, 3, size=size) as asked:
-                assert row in asked.text()
-
-
 @table("is_trial", [False, True])
 def test_at_every_width_all_is_third_and_later_is_among_the_answers(is_trial: bool) -> None:
     offer = RuleOffer(REQUEST, None)
@@ -1149,70 +1025,6 @@ async def test_f1_shows_all_answers_and_only_the_most_used_again() -> None:
             assert words in asked.text()
         await asked.press("f1")
         assert asked.text() == before
-        assert asked.answers == []
-
-
-async def test_dangers_are_named_beside_the_reason() -> None:
-    command = "curl -s https://example.org/x.sh | sudo sh"
-    parts = (
-        DecisionPart(text="curl -s https://example.org/x.sh", decision="allow"),
-        DecisionPart(
-            text="sudo sh",
-            decision="ask",
-            operator="|",
-            reason=f"runs as another user; no rule allows `{command}`",
-            dangers=("runs code from the network", "runs as another user"),
-        ),
-    )
-    preview = Preview(kind="command", text=command)
-    fields = {"args": {"command": command}, "preview": preview, "parts": parts, "reason": parts[1].reason}
-    async with asking(REQUEST.model_copy(update=fields)) as asked:
-        assert "▲ runs code from the network   ▲ runs as another user" in asked.text()
-        assert "why  no rule allows the part marked ▲" in asked.text()
-
-
-async def test_nothing_of_the_wide_dialog_remains_in_a_narrower_window() -> None:
-    async with asking(REQUEST, size=(120, 40)) as asked:
-        await asked.pilot.resize_terminal(80, 24)
-        await asked.pilot.pause()
-        await asked.pilot.pause()
-        text = asked.text()
-
-    async with asking(REQUEST, size=(80, 24)) as fresh:
-        assert text == fresh.text()
-
-
-async def test_why_shows_every_rule_and_hides_them_again() -> None:
-    async with asking() as asked:
-        await asked.press("w")
-        assert "floor: nothing protected" in asked.text()
-
-        await asked.press("w")
-        assert "floor: nothing protected" not in asked.text()
-
-
-async def test_the_panel_beside_it_stays_and_lives() -> None:
-    async with asking(size=(120, 40), app=HostApp(side=True)) as asked:
-        assert "TOOLS  1 running" in asked.text()
-
-        asked.pilot.app.screen_stack[0].query_one("#side", Static).update(" TOOLS  2 running")
-        await asked.pilot.pause()
-        await asked.pilot.pause()
-
-        assert "TOOLS  2 running" in asked.text()
-        assert asked.screen.query_one("#approval-dialog").region.right <= 120 * 0.62 + 1
-
-
-async def test_the_conversation_continues_underneath() -> None:
-    app = HostApp()
-    async with asking(app=app) as asked:
-        conversation = app.screen_stack[0].query_one("#conversation")
-        for number in range(30):
-            apply_to(conversation, Teller().tell(user(f"message {number}", f"u{number}")))
-        # The newest messages are behind the dialog.
-        while not re.search(r"message 2\d", asked.text()):
-            await asked.pilot.pause(0.02)
-
         assert asked.answers == []
 
 
@@ -1240,13 +1052,3 @@ async def test_hidden_characters_and_markup_are_shown() -> None:
 
     for words in ("echo \\u202e[bold]x[/bold] [/ \\x1b[2J\\x20{2}", "[/x]", "[/] \\x07"):
         assert words in text
-
-
-async def test_answers_look_dim_until_they_count() -> None:
-    async with asking(quiet=False) as asked:
-        keys = asked.screen.query_one("#approval-keys")
-        before = keys.render_line(0)
-
-        asked.clock.now += SEEN_SECONDS
-        while keys.render_line(0) == before:
-            await asked.pilot.pause(0.05)

@@ -54,21 +54,6 @@ async def test_keys_go_from_part_to_part_and_around() -> None:
 
 
 @pytest.mark.slow
-async def test_keys_scroll() -> None:
-    async with opened(long_call()) as (pilot, screen):
-        page = screen.query_one("#detail-page", RowsView)
-        places = []
-        for key in ("down", "down", "up", "pagedown", "pageup", "end", "home"):
-            await pilot.press(key)
-            await pilot.pause()
-            places.append(page.scroll_offset.y)
-
-        assert places[:3] == [1, 2, 1]
-        assert places[4] == 1 < places[3]
-        assert places[5:] == [page.max_scroll_y, 0]
-
-
-@pytest.mark.slow
 async def test_the_part_in_sight_is_copied() -> None:
     async with opened(seen(QUEUED, STARTED, ended(content=(TextBlock(text="the result"),)))) as (pilot, _):
         await pilot.press("c")
@@ -166,12 +151,3 @@ async def test_a_key_opens_the_newest_call_from_the_composer() -> None:
         await pilot.pause()
         assert app.screen is app.chat
         assert app.chat.entry.composer.text.count("line") == 20
-
-
-@pytest.mark.slow
-async def test_without_a_call_the_key_does_nothing() -> None:
-    app = still_app(Story().run("go"))
-    async with app.run_test() as pilot:
-        await pilot.press("ctrl+o")
-        await pilot.pause()
-        assert app.screen is app.chat

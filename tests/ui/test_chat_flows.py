@@ -30,7 +30,6 @@ from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
-from tui_agent.ui.base.commands import command
 from tui_agent.ui.composer.prompt_parser import SlashCall, parse_slash_call
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.list_page import ListPage
@@ -455,35 +454,6 @@ async def test_the_conversation_moves_once_when_the_dialog_closes(key: str, monk
         assert len(set(heights)) == 1
 
 
-async def test_a_question_counts_those_that_come_behind_it() -> None:
-    tool = StageTool("change", read_only=False)
-    calls = [call("change", what=name) for name in "abc"]
-    async with stage([reply(*calls), "Changed."], [tool]) as on:
-        on.chat.bridge.submit("change all")
-        dialog = await dialog_of(on)
-        await on.until(lambda: "1 of 3" in str(dialog.query_one("#approval-dialog").border_subtitle))
-        await on.pilot.press("y")
-        await on.until(lambda: on.app.screen is not dialog)
-        second = await dialog_of(on)
-        await on.until(lambda: "2 of 3" in str(second.query_one("#approval-dialog").border_subtitle))
-        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
-        await on.settled()
-
-
-async def test_the_run_and_the_panel_continue_behind_a_question() -> None:
-    asking, looking = StageTool("change", read_only=False), StageTool("look", waits=True)
-    async with stage([reply(call("look", what="b"), call("change", what="a")), "Done."], [asking, looking]) as on:
-        await on.say("both")
-        on.clock.now += 5
-        await dialog_of(on)
-        assert kinds(on) == {"running": 1, "needs_you": 1}
-
-        looking.gate.set()
-        await on.until(lambda: kinds(on) == {"done": 1, "needs_you": 1})
-        await on.pilot.press("y")
-        await on.settled()
-
-
 @table(("text", "gap"), [("no, use pytest", 0.0), ("yes and no", 0.1)])
 async def test_a_text_typed_over_a_question_is_a_message_and_the_question_opens_again_after_it(
     text: str, gap: float
@@ -518,23 +488,6 @@ async def test_a_text_typed_over_a_question_is_a_message_and_the_question_opens_
         await on.pilot.press("y")
         await on.settled()
         assert tool.ran == ["c"]
-
-
-async def test_a_folded_question_opens_with_its_key_and_the_text_stays() -> None:
-    tool = StageTool("change", read_only=False)
-    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
-        await on.say("change a")
-        on.clock.now += 5
-        await dialog_of(on)
-        on.app.post_message(Paste("half a thought"))
-        await on.until(lambda: on.draft == "half a thought")
-        await on.pilot.press("ctrl+y")
-        await dialog_of(on)
-        await on.pilot.press("y")
-        await on.settled()
-
-        assert tool.ran == ["a"]
-        assert on.draft == "half a thought"
 
 
 async def test_a_question_of_a_sub_agent_names_its_task() -> None:
@@ -587,18 +540,6 @@ async def test_no_question_opens_over_a_page_which_says_that_one_waits() -> None
         await on.pilot.press("y")
         await on.settled()
         assert tool.ran == ["a"]
-
-
-async def test_a_page_opened_before_the_question_says_that_one_waits_until_it_is_answered() -> None:
-    tool = StageTool("change", read_only=False)
-    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
-        on.chat.commands.perform(command("chat.help"))
-        await on.until(lambda: on.app.screen is not on.chat)
-        on.chat.bridge.submit("change a")
-        await on.until(lambda: "Use change? a" in "".join(shown_rows(on)[-1:]))
-        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
-        await on.settled()
-        await on.until(lambda: "Use change?" not in "".join(shown_rows(on)))
 
 
 # --- the rest of the keys ---------------------------------------------------------------------------------------------
@@ -814,17 +755,6 @@ async def test_the_row_of_the_call_stays_in_sight_above_its_question(size: tuple
         await on.until(lambda: not on.chat.body.conversation.styles.margin.bottom)
 
 
-async def test_a_dialog_that_needs_the_window_covers_the_conversation() -> None:
-    tool = StageTool("act", read_only=False)
-    steps = [reply(call("act", what="word " * 400)), reply("done")]
-    async with stage(steps, [tool], size=(60, 14)) as on:
-        on.chat.bridge.submit("go")
-        dialog = await dialog_of(on)
-        await on.until(lambda: dialog.guard.was_drawn)
-
-        assert on.chat.body.conversation.styles.margin.bottom == 0
-
-
 async def test_the_palette_shows_the_most_used_first_and_runs_commands() -> None:
     async with stage(size=(80, 24)) as on:
         await on.pilot.press("ctrl+p")
@@ -896,15 +826,6 @@ async def test_a_shell_command_while_the_agent_works_stays_in_the_composer() -> 
         assert kinds(on) == {"running": 1}
         tool.gate.set()
         await on.settled()
-
-
-async def test_a_shell_command_that_changes_something_runs_without_a_question() -> None:
-    tool = StageTool("bash", read_only=False)
-    async with stage([], [tool]) as on:
-        await on.say("!rm -rf node_modules")
-        await on.until(lambda: kinds(on) == {"done": 1})
-
-        assert len(tool.ran) == 1
 
 
 # --- what fills the window, what a run came to ------------------------------------------------------------------------
@@ -1051,23 +972,6 @@ async def test_a_row_of_the_panel_is_cancelled_by_its_key_which_asks_once(key: s
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["cancelled"]
 
 
-async def test_an_unknown_call_is_named_above_the_composer_and_the_text_stays() -> None:
-    slow = StageTool("look", waits=True)
-    async with stage([reply(call("look", what="a")), "Done."], [slow]) as on:
-        await on.say("look")
-        await on.until(lambda: kinds(on) == {"running": 1})
-        await on.say("@#99 stop")
-        await on.until(lambda: on.draft == "@#99 stop")
-        assert on.chat.entry.refusal.display
-        assert on.chat.entry.refusal.reason == "Call #99 does not exist."
-
-        await on.pilot.press("backspace")
-        assert not on.chat.entry.refusal.display
-        slow.gate.set()
-        await on.settled()
-        assert on.told() == ["look"]
-
-
 async def test_a_wrong_name_after_an_at_sign_steers_nothing_and_skips_nothing() -> None:
     async with sub_agent_at_work() as (on, slow, agent_id):
         name = agent_id.rpartition("-")[0]
@@ -1086,18 +990,6 @@ async def test_a_wrong_name_after_an_at_sign_steers_nothing_and_skips_nothing() 
 
         assert on.told() == ["go"]
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["ok", "ok"]
-
-
-async def test_a_file_after_an_at_sign_is_not_a_sub_agent(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("# Shop")
-    async with stage(["I see.", "Yes."]) as on:
-        on.loop.config.workspace = tmp_path
-        await on.say("@README.md is too short")
-        await on.settled()
-        await on.say(" @src is gone")
-        await on.settled()
-
-        assert on.told() == ["@README.md is too short", " @src is gone"]
 
 
 class FakeFiles:
@@ -1306,17 +1198,6 @@ async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:
         assert not line.display
         await on.pilot.press("ctrl+c")
         await on.until(lambda: kept.saved[-1] == "")
-
-
-async def test_an_offered_draft_does_not_meet_the_typing() -> None:
-    async with stage() as on:
-        on.chat.bridge.prompts = FakePrompts(draft="half a sentence")
-        await on.type("ne")
-        await on.chat.input.load_prompts()
-        await on.type("w")
-
-        assert on.draft == "new"
-        assert not on.chat.entry.refusal.display
 
 
 class FakeCommands:

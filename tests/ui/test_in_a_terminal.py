@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 import tui_agent
+from tests.e2e.script import step
 from tests.support.terminal import Terminal
 
 ROOT = Path(tui_agent.__file__).parent.parent
@@ -24,41 +25,26 @@ def terminal() -> Iterator[Terminal]:
         yield found
 
 
-def test_a_text_and_its_enter_in_one_burst_are_sent_whole(terminal: Terminal) -> None:
-    terminal.wait_for(READY)
-
-    terminal.write("hello world\r")
-
-    terminal.wait_for("heard 'hello world'")
-
-
-def test_what_is_typed_before_the_first_paint_is_not_lost(terminal: Terminal) -> None:
+def test_what_is_typed_before_the_first_paint_is_not_lost_and_sent_whole_in_one_burst(terminal: Terminal) -> None:
     terminal.write("early bird")
-
     terminal.wait_for("› early bird")
 
+    terminal.write(" sings\r")
+    terminal.wait_for("heard 'early bird sings'")
 
-@pytest.mark.parametrize(
-    "sent", ["\x1b\r", "\x1b[13;3u", "\x1b[27;3;13~"], ids=["plain xterm", "kitty protocol", "tmux extended-keys"]
-)
-def test_alt_enter_follows_up_whatever_the_terminal_sends_for_it(terminal: Terminal, sent: str) -> None:
+
+def test_alt_enter_and_new_lines_act_whatever_the_terminal_sends_for_them(terminal: Terminal) -> None:
+    """Plain xterm, the kitty protocol, and extended keys of tmux or xterm."""
     terminal.wait_for(READY)
+    terminal.write("one\ntwo\x1b[13;2uthree\x1b[27;2;13~four\r")
+    terminal.wait_for(r"heard 'one\ntwo\nthree\nfour'")
+
     terminal.write("slow\r")
     terminal.wait_for("esc interrupt")
-
-    terminal.write("then this" + sent)
-
-    terminal.wait_for("follow-up")
-    terminal.wait_for("“then this”")
-
-
-@pytest.mark.parametrize("sent", ["\n", "\x1b[13;2u", "\x1b[27;2;13~"], ids=["ctrl+j", "kitty", "modifyOtherKeys"])
-def test_a_new_line_does_not_send(terminal: Terminal, sent: str) -> None:
-    terminal.wait_for(READY)
-
-    terminal.write(f"one{sent}two\r")
-
-    terminal.wait_for(r"heard 'one\ntwo'")
+    for text, sent in (("first", "\x1b\r"), ("second", "\x1b[13;3u"), ("third", "\x1b[27;3;13~")):
+        terminal.write(text + sent)
+        terminal.wait_for(f"“{text}”")
+    assert terminal.screen.text.count("follow-up  “") == 3
 
 
 KEYS = {
@@ -78,61 +64,45 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("sent", KEYS.values(), ids=KEYS)
-def test_keys_act_whatever_the_terminal_sends_for_them(terminal: Terminal, sent: dict[str, str]) -> None:
+def test_keys_act_whatever_the_terminal_sends_for_them(terminal: Terminal) -> None:
+    for protocol, sent in KEYS.items():
+        with step(protocol):
+            terminal.wait_for(READY)
+            terminal.write(sent["f1"])
+            terminal.wait_for("─ Help ─")
+            terminal.write(sent["escape"])
+            terminal.wait_for(lambda screen: "─ Help ─" not in screen.text)
+            terminal.write(sent["ctrl+f"])
+            terminal.wait_for("find in the conversation")
+            terminal.write(sent["escape"])
+            terminal.wait_for(lambda screen: "find in the conversation" not in screen.text)
+            terminal.write("a draft")
+            terminal.wait_for("› a draft")
+            terminal.write(sent["ctrl+c"])
+            terminal.wait_for(READY)
+
+
+def test_a_paste_is_one_message_and_nothing_in_it_acts_as_a_key(terminal: Terminal) -> None:
     terminal.wait_for(READY)
-    terminal.write(sent["f1"])
-    terminal.wait_for("─ Help ─")
-    terminal.write(sent["escape"])
-    terminal.wait_for(lambda screen: "─ Help ─" not in screen.text)
-    terminal.write(sent["ctrl+f"])
-    terminal.wait_for("find in the conversation")
-    terminal.write(sent["escape"])
-    terminal.wait_for(lambda screen: "find in the conversation" not in screen.text)
-    terminal.write("a draft")
-    terminal.wait_for("› a draft")
-    terminal.write(sent["ctrl+c"])
-    terminal.wait_for(READY)
-
-
-def test_a_long_paste_with_carriage_returns_is_one_message(terminal: Terminal) -> None:
-    terminal.wait_for(READY)
-
-    terminal.paste("\r".join(f"line {number}" for number in range(40)))
-    terminal.wait_for("[pasted 40 lines]")
-    terminal.press("enter")
-
-    terminal.wait_for("line 39'")
-
-
-def test_what_a_paste_holds_acts_as_no_key(terminal: Terminal) -> None:
-    terminal.wait_for(READY)
-
-    terminal.write("\x1b[200~M1\x1b\rM2\x1b\x1b[A\x03\x11\x1b[200~\x00\x1b[201~!")
-    terminal.wait_for(r"› M1\x1b")
-    terminal.wait_for(r"M2\x1b\x1b[A\x03\x11\x1b[200~\x00!")
-    assert "heard" not in terminal.screen.text
-    terminal.press("enter")
-
-    terminal.wait_for(r"heard 'M1\x1b\nM2\x1b\x1b[A\x03\x11\x1b[200~\x00!'")
-
-
-def test_a_paste_that_comes_byte_by_byte_is_one_paste(terminal: Terminal) -> None:
-    terminal.wait_for(READY)
-
-    terminal.type("\x1b[200~one\x1b\rtwo\x1b[201\x1b[201~")
-    terminal.wait_for(r"two\x1b[201")
-    terminal.press("enter")
-
-    terminal.wait_for(r"heard 'one\x1b\ntwo\x1b[201'")
-
-
-def test_bytes_that_are_not_utf_8_end_nothing(terminal: Terminal) -> None:
-    terminal.wait_for(READY)
-
-    os.write(terminal._master, b"\xff\x9b200~a\x1b[200~b\xc3\x28\x9b201~\xe4\xb8\x1b[201~\r")
-
-    terminal.wait_for("heard '\ufffd\ufffd200~ab\ufffd(\ufffd201~\ufffd'")
+    with step("a long one with carriage returns"):
+        terminal.paste("\r".join(f"line {number}" for number in range(40)))
+        terminal.wait_for("[pasted 40 lines]")
+        terminal.press("enter")
+        terminal.wait_for("line 39'")
+    with step("keys and brackets inside"):
+        terminal.write("\x1b[200~M1\x1b\rM2\x1b\x1b[A\x03\x11\x1b[200~\x00\x1b[201~!")
+        terminal.wait_for(r"› M1\x1b")
+        terminal.wait_for(r"M2\x1b\x1b[A\x03\x11\x1b[200~\x00!")
+        terminal.press("enter")
+        terminal.wait_for(r"heard 'M1\x1b\nM2\x1b\x1b[A\x03\x11\x1b[200~\x00!'")
+    with step("byte by byte"):
+        terminal.type("\x1b[200~one\x1b\rtwo\x1b[201\x1b[201~")
+        terminal.wait_for(r"two\x1b[201")
+        terminal.press("enter")
+        terminal.wait_for(r"heard 'one\x1b\ntwo\x1b[201'")
+    with step("bytes that are not UTF-8"):
+        os.write(terminal._master, b"\xff\x9b200~a\x1b[200~b\xc3\x28\x9b201~\xe4\xb8\x1b[201~\r")
+        terminal.wait_for("heard '\ufffd\ufffd200~ab\ufffd(\ufffd201~\ufffd'")
 
 
 def test_a_paste_without_its_end_is_text_and_the_keyboard_comes_back(terminal: Terminal) -> None:
@@ -143,15 +113,6 @@ def test_a_paste_without_its_end_is_text_and_the_keyboard_comes_back(terminal: T
     terminal.press("ctrl+q")
 
     assert terminal.wait_for_end() == 0
-
-
-def test_leaving_puts_the_terminal_back(terminal: Terminal) -> None:
-    terminal.wait_for(READY)
-
-    terminal.press("ctrl+q")
-
-    assert terminal.wait_for_end() == 0
-    assert terminal.left_behind == []
 
 
 def test_leaving_while_something_runs_leaves_nothing_behind(terminal: Terminal) -> None:

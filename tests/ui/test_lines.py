@@ -27,7 +27,6 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat import status_bars
-from tui_agent.ui.chat.first_page import Welcome
 from tui_agent.ui.chat.status_bars import FrameLine, StatusLine
 from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
@@ -122,13 +121,6 @@ async def test_a_notice_never_hides_the_status(width: int) -> None:
     assert len(line) <= width
 
 
-async def test_a_running_tool_is_shown_with_its_clock() -> None:
-    line = await status_of(working())
-
-    assert line.startswith(" ◐ bash 12 s · step 2 · 12.3k/200k tok · $0.04 · run 15 s ")
-    assert line.rstrip().endswith("esc interrupt")
-
-
 async def test_the_status_line_shows_the_facts_that_the_user_chose_in_their_order() -> None:
     story = working()
     story.tell(ContextUsage(tokens=4_000, window=200_000, source="actual"))
@@ -207,17 +199,6 @@ async def test_every_status_has_its_words(tell: Callable[[Story], Story], words:
     assert (await status_of(story)).strip().startswith(words)
 
 
-async def test_questions_are_counted_and_their_key_is_in_the_line_above() -> None:
-    story = Story().run("x").step(0)
-    for number in range(2):
-        story.asks(f"c{number}", "bash", "x", "no rule")
-    line = await status_of(story)
-
-    assert "2 wait for you" in line
-    assert line.rstrip().endswith("esc interrupt")
-    assert "ctrl+y" not in line
-
-
 async def test_a_full_window_is_marked() -> None:
     story = Story().run("x")
     story.tell(ContextUsage(tokens=190_000, window=200_000, source="actual"))
@@ -243,13 +224,6 @@ async def test_the_hints_follow_what_can_be_done() -> None:
         telling(widget, story.run("x"))()
         widget.typing = True
         assert "alt+enter follow-up" in widget.render().plain
-
-
-@table("width", [1, 5, 20, 40, 80, 200])
-async def test_the_status_never_runs_over(width: int) -> None:
-    line = await status_of(working(), width)
-
-    assert len(line) <= max(width, 12)
 
 
 # --- frame of the composer --------------------------------------------------------------------------------------------
@@ -295,10 +269,6 @@ async def test_the_title_marks_uncommitted_changes_once_a_call_has_written() -> 
             await pilot.pause(0.1)
 
 
-async def test_without_a_repository_there_is_no_branch() -> None:
-    assert (await title_of(80, branch="")).startswith(" ~/shop ──")
-
-
 @table("width", [12, 20, 30, 45])
 async def test_the_mode_is_the_last_to_go(width: int) -> None:
     line = await title_of(width, PermissionMode.ALLOW, "scripted demo, not a language model")
@@ -330,25 +300,19 @@ async def test_the_queue_tells_when_each_message_lands() -> None:
     assert all(row.rstrip().endswith("▴ ▾ ⇄ ✕") for row in (first, second))
 
 
-async def test_messages_for_an_idle_agent_wait_for_the_user() -> None:
-    story = Story()
+@table(
+    ("tell", "words"),
+    [
+        (Story, "waits for you to send it"),
+        (lambda: working().status("waiting_approval"), "waits for your answer"),
+        (lambda: Story().run("x").step(0), "lands after this step"),
+    ],
+)
+async def test_a_message_says_what_it_waits_for(tell: Callable[[], Story], words: str) -> None:
+    story = tell()
     story.sends("one")
 
-    assert "waits for you to send it" in (await queue_of(story))[1]
-
-
-async def test_a_message_that_no_question_yields_to_waits_for_the_answer() -> None:
-    story = working().status("waiting_approval")
-    story.sends("one")
-
-    assert "waits for your answer" in (await queue_of(story))[1]
-
-
-async def test_messages_during_an_answer_land_after_the_step() -> None:
-    story = Story().run("x").step(0)
-    story.sends("one")
-
-    assert "lands after this step" in (await queue_of(story))[1]
+    assert words in (await queue_of(story))[1]
 
 
 @pytest.mark.parametrize(("detail", "end"), [("after this step", "after this step"), ("", "now")])
@@ -415,24 +379,6 @@ async def test_without_a_summary_the_reason_is_shown() -> None:
     assert "▲ Run this command? no rule" in text
 
 
-async def test_an_edit_is_announced_as_its_dialog_asks() -> None:
-    edit = ApprovalRequest(
-        call_id="c1", digest="d", tool="edit", args={"path": "src/price.py"}, summary="src/price.py (+1 −1)",
-        preview=Preview(kind="diff", text="--- a/src/price.py\n+++ b/src/price.py\n"),
-    )  # fmt: skip
-    line = AttentionLine()
-    (text,) = await drawn(line, 80, lambda: line.announce(edit, 1))
-
-    assert text.startswith(" ▲ Edit src/price.py? (+1 −1)  ")
-
-
-async def test_without_a_question_there_is_no_line() -> None:
-    line = AttentionLine()
-
-    assert await drawn(line, 80, lambda: line.announce(None, 0)) == [""]
-    assert not line.display
-
-
 @pytest.mark.parametrize(
     ("running", "waiting", "text"),
     [
@@ -469,14 +415,6 @@ async def test_the_strip_keeps_calls_that_need_the_user(width: int) -> None:
 
     assert "1 needs you" in line
     assert len(line) <= max(width, 22)
-
-
-async def test_the_welcome_fits_any_window() -> None:
-    ideas = ("fix the failing test", "list files")
-
-    for size in ((80, 20), (10, 3), (1, 1)):
-        rows = await drawn(Welcome("scripted demo, not a language model", ideas), size[0], height=size[1])
-        assert len(rows) <= max(1, size[1])
 
 
 @pytest.mark.slow

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.ui.open_bench import bench_of
-from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
+from tests.ui.stage import Stage, stage, sub_agent_at_work
 from tests.ui.test_chat_flows import FakeFiles, kinds
 from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
-from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.composer.message_lines import MAX_LINES
 from tui_agent.workbench.workspace_completion import SourceSymbol
 
@@ -101,16 +100,6 @@ async def test_symbols_join_the_files_and_complete_to_their_lines() -> None:
         assert on.draft == '@"src/my shop.py:10-40" '
 
 
-async def test_a_low_window_shows_no_preview() -> None:
-    async with stage(size=(80, 20)) as on:
-        on.chat.bridge.open(bench_of(on.loop, on.bus, files=FakeFiles(), attachments=Heads()))
-        await on.pilot.press("at", *"price")
-        await on.until(lambda: on.chat.entry._suggestions.display)
-        await on.pilot.pause()
-
-        assert not on.chat.entry.preview.display
-
-
 async def test_running_calls_and_sub_agents_are_offered_with_what_they_do(tmp_path: Path) -> None:
     async with sub_agent_at_work("Find the callers") as (on, _, agent_id):
         await on.pilot.press("at")
@@ -129,16 +118,3 @@ async def test_running_calls_and_sub_agents_are_offered_with_what_they_do(tmp_pa
         await on.pilot.press("enter")
         await on.until(lambda: kinds(on).get("cancelled"))
         await on.settled()
-
-
-async def test_a_call_is_offered_at_the_start_of_a_message_only() -> None:
-    tool = StageTool("look", waits=True)
-    async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
-        await on.say("look at a")
-        await on.until(lambda: kinds(on) == {"running": 1})
-        await on.type("see ")
-        await on.pilot.press("at", "number_sign")
-        await on.pilot.pause()
-
-        assert not on.chat.entry._suggestions.display
-        tool.gate.set()

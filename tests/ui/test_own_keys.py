@@ -19,17 +19,31 @@ def default_keys_afterwards() -> Iterator[None]:
     use_keys({})
 
 
-async def test_a_command_has_its_new_keys_and_no_longer_the_old_one() -> None:
+async def test_a_command_has_its_new_keys_and_an_old_one_acts_as_if_it_had_never_been_its_own() -> None:
     async with stage() as on:
         search = on.chat.body.search
         on.app.use_keys({"chat.search": ("f5", "ctrl+k")})
         await on.pilot.press("ctrl+f")
         assert not search.is_open
-        await on.pilot.press("f5")
-        assert search.is_open
-        await on.pilot.press("escape")
+        for key in ("f5", "ctrl+k"):
+            await on.pilot.press(key)
+            assert search.is_open
+            await on.pilot.press("escape")
+            assert not search.is_open
+
+        on.app.use_keys({"chat.search": (), "composer.new_line": ()})
+        await on.pilot.press("ctrl+f", "ctrl+j")
         assert not search.is_open
-        await on.pilot.press("ctrl+k")
+        assert on.draft == ""
+
+        on.app.use_keys({"composer.earlier": ("ctrl+p",), "app.command_palette": ("f9",)})
+        await on.type("one")
+        await on.pilot.press("ctrl+j")
+        await on.type("two")
+        assert on.draft == "one\ntwo", "keys that were removed return with the default keys"
+        await on.pilot.press("up")
+        assert on.chat.entry.composer.cursor_location[0] == 0
+        await on.pilot.press("ctrl+f")
         assert search.is_open
 
 
@@ -42,29 +56,6 @@ async def test_keys_that_were_in_force_before_the_app_started_act_in_it() -> Non
         assert on.app.is_running
         await on.pilot.press("ctrl+d")
         await on.until(lambda: not on.app.is_running)
-
-
-async def test_removed_keys_do_nothing_and_return_with_the_default_keys() -> None:
-    async with stage() as on:
-        on.app.use_keys({"chat.search": (), "composer.new_line": ()})
-        await on.pilot.press("ctrl+f", "ctrl+j")
-        assert not on.chat.body.search.is_open
-        assert on.draft == ""
-        on.app.use_keys({})
-        await on.pilot.press("ctrl+j")
-        assert on.draft == "\n"
-        await on.pilot.press("ctrl+f")
-        assert on.chat.body.search.is_open
-
-
-async def test_a_key_that_a_command_no_longer_uses_edits_text_again() -> None:
-    async with stage() as on:
-        on.app.use_keys({"composer.earlier": ("ctrl+p",), "app.command_palette": ("f9",)})
-        await on.type("one")
-        await on.pilot.press("ctrl+j")
-        await on.type("two")
-        await on.pilot.press("up")
-        assert on.chat.entry.composer.cursor_location[0] == 0
 
 
 async def test_other_commands_keep_a_key_that_one_of_them_gave_up() -> None:

@@ -72,21 +72,6 @@ async def test_up_walks_all_queued_messages_and_puts_each_back_unchanged() -> No
         assert await told_at_the_end(on, gate) == ["one", "two", "later"]
 
 
-async def test_an_edited_message_keeps_its_kind_and_its_place() -> None:
-    async with queueing("one", "two", follow_ups=("later", "last")) as (on, gate):
-        await press(on, "up", "up")
-        await on.type(" today")
-        await press(on, "enter")
-        assert [(message.text, message.follows_up) for message in on.chat.state.waiting.all] == [
-            ("one", False),
-            ("two", False),
-            ("later today", True),
-            ("last", True),
-        ]
-        assert on.draft == ""
-        assert await told_at_the_end(on, gate) == ["one", "two", "later today", "last"]
-
-
 async def test_a_boundary_does_not_deliver_a_message_that_is_being_edited() -> None:
     tool, second = StageTool("look", waits=True), StageTool("see", waits=True)
     steps = [reply(call("look", what="a")), reply(call("see", what="b")), "Done."]
@@ -120,16 +105,6 @@ async def test_escape_puts_a_message_back_as_it_was_and_interrupts_nothing() -> 
         assert (on.draft, texts(on)) == ("", ["one"])
         assert not on.chat.entry.menu.is_open
         assert await told_at_the_end(on, gate) == ["one"]
-
-
-async def test_up_in_a_changed_message_does_not_lose_the_change() -> None:
-    async with queueing("one", "two") as (on, _):
-        await press(on, "up")
-        await on.type("!")
-        await press(on, "up")
-
-        assert on.draft == "two!"
-        assert texts(on) == ["one"]
 
 
 async def test_ctrl_x_drops_and_ctrl_z_or_a_click_brings_back_in_its_place() -> None:
@@ -170,17 +145,6 @@ async def test_alt_arrows_change_the_order_of_delivery() -> None:
         assert await told_at_the_end(on, gate) == ["one", "three", "two"]
 
 
-async def test_tab_changes_the_kind_of_the_message_that_is_edited() -> None:
-    async with queueing("one", "two") as (on, gate):
-        await press(on, "up", "up", "tab")
-        assert [(row.text, row.follows_up, row.held) for row in on.chat.state.waiting.rows] == [
-            ("two", False, False),
-            ("one", True, True),
-        ]
-        await press(on, "enter")
-        assert await told_at_the_end(on, gate) == ["two", "one"]
-
-
 async def test_the_draft_returns_after_a_click_on_a_message() -> None:
     async with queueing("one", "two") as (on, _):
         await on.type("draft")
@@ -204,15 +168,6 @@ async def test_the_buttons_of_a_row_do_the_same_as_the_keys() -> None:
                 )
             )
         assert on.draft == ""
-
-
-async def test_beyond_the_oldest_message_up_recalls_earlier_texts() -> None:
-    async with queueing("one") as (on, _):
-        await press(on, "up", "up")
-
-        assert on.draft in ("one", "go")
-        assert texts(on) == ["one"]
-        assert on.chat.entry.composer.editing == ""
 
 
 async def test_an_edited_message_starts_a_run_behind_the_older_ones_if_nothing_runs() -> None:
@@ -243,15 +198,6 @@ async def test_a_message_is_dragged_to_another_place_among_its_kind() -> None:
         await on.pilot.click("#queue", offset=(12, 3))
         await on.until(lambda: on.draft == "one")
         assert await told_at_the_end(on, gate) == ["two", "three", "later"]
-
-
-async def test_a_command_typed_over_a_message_leaves_it_in_the_queue() -> None:
-    async with queueing("one") as (on, _):
-        await press(on, "up", *(["backspace"] * 3))
-        await on.type("/cost")
-        await press(on, "enter")
-
-        assert texts(on) == ["one"]
 
 
 async def test_an_aimed_message_stays_aimed_and_follows_the_agent_that_ends() -> None:
@@ -295,18 +241,6 @@ async def test_the_events_alone_show_the_same_queue() -> None:
 
         assert replayed.waiting.rows == on.chat.state.waiting.rows
         assert sum(row.held for row in replayed.waiting.rows) == 1
-
-
-async def test_up_walks_the_prompts_of_the_project_behind_the_queue() -> None:
-    async with queueing("one") as (on, _):
-        on.chat.entry.composer.remember_project(["older", "old"])
-        shown = list[str]()
-        for _number in range(5):
-            await press(on, "up")
-            shown.append(on.draft)
-
-        assert shown == ["one", "one", "go", "old", "older"]
-        assert texts(on) == ["one"]
 
 
 async def test_a_message_says_that_it_waits_for_the_answer_to_a_sub_agent() -> None:

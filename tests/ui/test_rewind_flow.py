@@ -157,16 +157,6 @@ async def test_u_on_the_page_of_a_call_does_the_same(desk: Desk) -> None:
     assert desk.kept.state["price.py"][0] == "one\ntwo\n"
 
 
-async def test_without_a_kept_session_it_says_so(tmp_path: Path) -> None:
-    async with at_desk(tmp_path, rewinds=False) as desk:
-        await desk.say("/rewind")
-        await desk.until(lambda: desk.app.chat.entry.composer.text == "")
-        for _ in range(3):
-            await desk.pilot.pause()
-
-        assert desk.app.screen is desk.app.chat
-
-
 async def test_slash_diff_undoes_a_file_and_a_review_shows_its_findings(desk: Desk) -> None:
     kept, app = desk.kept, desk.app
     await desk.say("/diff")

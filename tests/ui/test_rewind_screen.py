@@ -105,18 +105,6 @@ async def test_a_file_changed_outside_is_restored_only_if_the_user_selects_it() 
 
 
 @pytest.mark.slow
-async def test_escape_goes_back_to_the_moments_and_then_away() -> None:
-    rewinding = FakeRewinding()
-    async with opened(rewinding) as page:
-        await page.press("enter", "escape")
-        assert "↶ undo" in page.rows()
-        await page.press("escape")
-
-        assert page.outcomes == [None]
-    assert rewinding.done == []
-
-
-@pytest.mark.slow
 async def test_nothing_goes_back_while_the_agent_works() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding, busy=True) as page:

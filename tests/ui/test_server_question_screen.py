@@ -92,23 +92,6 @@ async def test_a_form_can_be_declined_dismissed_or_left(keys: tuple[str, ...], d
         assert [answer and answer.decision for answer in page.answers] == [decision]
 
 
-@pytest.mark.parametrize(("label", "decision"), [("k ", "skip"), ("esc later", None)])
-async def test_a_click_on_a_label_acts_as_its_key(label: str, decision: str | None) -> None:
-    async with asked(FORM, Browser()) as page:
-        page.clock.now += RESTING_SECONDS
-        keys = page.screen.query_one(AnswerRow)
-        keys.redraw()
-        await page.pilot.pause()
-        row = keys.line_at(0)
-        assert row is not None
-        await page.pilot.click(keys, offset=(row.plain.index(f"  {label}") + 1, 0))
-        assert page.answers == []
-        await page.pilot.click(keys, offset=(row.plain.index(f"  {label}") + 2, 0))
-        await page.pilot.pause()
-
-        assert [answer and answer.decision for answer in page.answers] == [decision]
-
-
 async def test_a_page_opens_only_after_a_yes() -> None:
     browser = Browser()
     async with asked(PAGE, browser) as page:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.examples import only_long
 from tests.ui.still import pressing, still_app
 from tests.ui.story import Story, working
-from tui_agent.protocol.events import Failed, MessageDiscarded, Noticed, SessionLoaded, StepRetry
+from tui_agent.protocol.events import Failed, SessionLoaded
 from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.permissions import PermissionMode
@@ -37,34 +37,6 @@ def needs_you() -> Story:
     story.sends("also update the changelog")
     story.sends("then write a summary", "follow_up")
     return story.wait(4)
-
-
-def interrupted() -> Story:
-    """The user cancelled a running command."""
-    story = working()
-    story.tell(Noticed(code="abort_requested", text="The run ends now: cancelled by the user."))
-    story.wait(0.1).ended("c3", "bash", "cancelled", "Cancelled by the user after 12.4 s.", latency_ms=12_400.0)
-    story.ended("c4", "edit", "cancelled", "Not run: cancelled by the user.")
-    return story.end(reason="aborted", error="cancelled by the user")
-
-
-def retrying() -> Story:
-    """The model was overloaded, and part of an answer was discarded."""
-    story = Story().run("fix the failing price test").step(0).wait(1)
-    message_id = story.stream("The round")
-    story.tell(MessageDiscarded(message_id=message_id, reason="the stream was cut"))
-    story.tell(
-        StepRetry(
-            attempt=2,
-            max=10,
-            wait_s=4.0,
-            error_kind="overloaded",
-            status=529,
-            discarded=True,
-            text="The model is overloaded (529).",
-        )
-    )
-    return story.status("retrying", "2/10 in 4 s")
 
 
 def failed() -> Story:
@@ -101,8 +73,6 @@ STATES: dict[str, tuple[Callable[[], Story], bool, tuple[str, ...]]] = {
     "question": (needs_you, True, ()),
     "put_off": (needs_you, True, ("escape",)),
     "interrupt_menu": (needs_you, True, ("escape", "escape")),
-    "interrupted": (interrupted, False, ()),
-    "retrying": (retrying, True, ()),
     "failed": (failed, False, ()),
     "finished": (finished, False, ()),
     "resumed": (resumed, False, ()),

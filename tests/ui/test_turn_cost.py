@@ -1,10 +1,12 @@
 """Work of the screen in a late turn, counted; and rows that are kept look like rows that are drawn again."""
 
+import re
 from typing import Any, cast
 
 import pytest
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -129,12 +131,43 @@ async def test_streamed_text_draws_its_own_rows_and_asks_no_other_widget(monkeyp
 
         monkeypatch.setattr(Strip, "apply_offsets", counting)
         layouts, others = counted(chat, "_refresh_layout"), counted(chat.query_one(CallList), "render_lines")
+        drawn_rows = counted(conversation, "render_line")
         for number in range(60, 70):
             stream(number)
 
         assert len(made) <= 10 * 4
+        assert len(drawn_rows) <= 10 * 6, "rows that only move are not drawn again"
         assert others == []
         assert layouts == []
+
+
+@pytest.mark.slow
+async def test_rows_that_move_while_text_streams_look_like_rows_that_are_drawn_again() -> None:
+    story = long_run()
+    app = still_app(story, running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        conversation = app.chat.body.conversation
+        window = Region(0, 0, *conversation.size)
+
+        def differences() -> list[int]:
+            kept = [[*strip] for strip in conversation.render_lines(window)]
+            conversation._drawn_rows.clear()
+            conversation._strips.clear()
+            fresh = [[*strip] for strip in conversation.render_lines(window)]
+            return [y for y, (one, other) in enumerate(zip(kept, fresh, strict=True)) if one != other]
+
+        story.tell(MessageStarted(message_id="long", role="assistant"))
+        text = "Some *words* of a paragraph. " * 5 + "\n\n- one `point`\n- two\n\n"
+        text += "A table:\n\n|a|b|\n|-|-|\n|1|2|\n\n"
+        text += '```python\ndef area(w):\n    """Text\n\n    """\n    return w\n```\n\n'
+        for number, piece in enumerate(re.findall(r"(?s).{1,23}", text * 4)):
+            story.tell(MessageDelta(message_id="long", kind="text", delta=piece))
+            app.chat.apply(story.envelopes[-1])
+            conversation.flush()
+            if number == 40:
+                conversation.show_thinking(shown=True)
+            assert differences() == [], piece
 
 
 async def test_a_typed_key_is_painted_at_once_and_before_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

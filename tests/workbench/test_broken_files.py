@@ -22,7 +22,6 @@ from tui_agent.settings import PROJECT_FILE, Locations
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
 from tui_agent.workbench.configuration.permission_rules import RuleStore
 from tui_agent.workbench.configuration.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
-from tui_agent.workbench.live_settings import LiveSettings
 
 Put = Callable[[Path], None]
 BROKEN = {**NOT_A_FILE, **NO_TEXT, **NO_TOML, **NO_SETTINGS}
@@ -119,16 +118,16 @@ def test_broken_settings_are_not_overwritten_by_a_rule(put: Put, locations: Loca
 async def test_broken_settings_leave_the_last_good_ones_in_force(
     put: Put, locations: Locations, tmp_path: Path
 ) -> None:
-    async with engine_in(tmp_path) as (engine, live):
+    async with engine_in(tmp_path) as (bench, live):
         write(locations.user_file, DENY_MAKE)
         await live.read_again()
-        with engine.bus.subscribe() as heard:
+        with bench.events.subscribe() as heard:
             locations.user_file.unlink()
             put(locations.user_file)
             await live.read_again()
             told = [envelope.event for envelope in heard.drain()]
 
-        assert decision(engine, tmp_path, "make") == "deny"
+        assert decision(bench, tmp_path, "make") == "deny"
         [warning] = [event for event in told if isinstance(event, Warned)]
         assert warning.code == "settings_broken"
         assert str(locations.user_file) in warning.text
@@ -143,24 +142,13 @@ async def test_broken_project_settings_never_loosen_a_running_agent(
     offer = trust_request_for(tmp_path, locations)
     assert offer is not None
     TrustStore(locations).remember(offer, "all")
-    async with engine_in(tmp_path) as (engine, live):
-        assert decision(engine, tmp_path, "make") == "deny"
+    async with engine_in(tmp_path) as (bench, live):
+        assert decision(bench, tmp_path, "make") == "deny"
         file.unlink()
         put(file)
         await live.read_again()
 
-        assert decision(engine, tmp_path, "make") == "deny"
-
-
-async def test_corrected_settings_are_reloaded(locations: Locations, tmp_path: Path) -> None:
-    async with engine_in(tmp_path) as (engine, _):
-        live = LiveSettings(engine, options_for(tmp_path))
-        NO_TOML["deep lists"](locations.user_file)
-        await live.read_again()
-        write(locations.user_file, DENY_MAKE)
-        await live.read_again()
-
-        assert decision(engine, tmp_path, "make") == "deny"
+        assert decision(bench, tmp_path, "make") == "deny"
 
 
 # --- other files ------------------------------------------------------------------------------------------------------

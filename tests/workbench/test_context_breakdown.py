@@ -5,7 +5,6 @@ from hypothesis import given
 from tests.context.conversations import answered, result, said, sound_conversations
 from tests.ui.stage import StageTool
 from tui_agent.context import ContextLayer, ConversationHistory
-from tui_agent.context.compaction import build_replacement
 from tui_agent.context.tokens import estimate_message
 from tui_agent.protocol.messages import Message, ThinkingBlock
 from tui_agent.workbench.context_breakdown import context_breakdown
@@ -26,14 +25,6 @@ def test_layers_tools_messages_and_calls_are_counted_separately() -> None:
     assert [(call.call_id, call.tool_name) for call in found.calls] == [("c1", "read"), ("c2", "read")]
     assert found.calls[0].tokens > 100
     assert found.by_tool == (("read", found.calls[0].tokens + found.calls[1].tokens),)
-
-
-def test_replacement_messages_are_counted_separately() -> None:
-    history = ConversationHistory([said("goal"), build_replacement([said("more")], "Much was done.", "", 1_000)])
-
-    found = context_breakdown(history)
-
-    assert (found.user, found.condensed > 20) == (1, True)
 
 
 @given(sound_conversations())

@@ -15,11 +15,9 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import error_body
-from tui_agent.providers.endpoint_profiles import find_target
 from tui_agent.settings import Settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.effective_settings import Credentials
-from tui_agent.workbench.configuration.named_endpoints import key_of
 
 CANARY = "sk-ant-canary-1234"
 
@@ -39,11 +37,6 @@ def test_a_key_in_place_of_the_endpoint_is_not_shown() -> None:
         Credentials.of_environment({"ANTHROPIC_BASE_URL": CANARY}, None)
 
     assert CANARY not in str(raised.value)
-
-
-def test_without_an_endpoint_the_default_is_used() -> None:
-    assert Credentials().host == "default of the Messages API"
-    assert not Credentials().usable
 
 
 GATEWAY = "http://gateway.example"
@@ -134,15 +127,6 @@ async def test_a_named_endpoint_gets_a_token_as_a_token_and_a_key_in_both_header
         await heard(provider.stream(HELLO))
 
         assert [(one.get("x-api-key"), one.get("authorization")) for one in server.headers] == [(key, bearer)]
-
-
-def test_the_api_by_its_name_gets_a_key_as_a_key_and_a_token_as_a_token() -> None:
-    target = find_target("anthropic/claude-opus-5-5", {})
-    assert target is not None
-    both = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "t"}
-
-    assert key_of("anthropic", target.endpoint, both) == ("k", None)
-    assert key_of("anthropic", target.endpoint, {"ANTHROPIC_AUTH_TOKEN": "t"}) == (None, "t")
 
 
 async def test_a_gateway_that_refuses_the_key_names_the_ways_to_send_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,13 @@ import pytest
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import stage
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.ui.dialogs.chooser_page import ChooserPage
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_models import SessionModels
+from tui_agent.workbench.workbench import Workbench
 
 HELLO = {"blocks": [{"type": "text", "text": "Hello"}]}
 
@@ -24,13 +25,13 @@ HELLO = {"blocks": [{"type": "text", "text": "Hello"}]}
 @asynccontextmanager
 async def models_of(
     server: ScriptedMessagesServer, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: object
-) -> AsyncGenerator[tuple[SessionModels, Engine]]:
+) -> AsyncGenerator[tuple[SessionModels, Workbench]]:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
     monkeypatch.setenv("ANTHROPIC_API_KEY", server.token)
     monkeypatch.setenv("LOCAL_KEY", server.token)
     options = replace(LaunchOptions.for_command(folder), settings={"model": "first", **settings}, keep_session=False)
-    async with open_engine(options, watched=True) as engine:
-        yield SessionModels(engine, options), engine
+    async with open_quietly(options) as bench:
+        yield bench.models, bench
 
 
 def names(models: SessionModels) -> list[tuple[str, bool]]:
@@ -42,7 +43,7 @@ async def test_what_the_endpoint_lists_is_added_once_and_a_chosen_model_works_at
 ) -> None:
     async with (
         ScriptedMessagesServer([HELLO]) as server,
-        models_of(server, tmp_path, monkeypatch) as (models, engine),
+        models_of(server, tmp_path, monkeypatch) as (models, bench),
     ):
         server.models = ["first", "second", "third-with-a-name", " ", "second"]
         assert names(models) == [("first", True)]
@@ -54,7 +55,7 @@ async def test_what_the_endpoint_lists_is_added_once_and_a_chosen_model_works_at
         assert "model second" in [entry.slash for entry in models.commands]
 
         models.choose("second")
-        await engine.loop.run("Hi")
+        await bench.agent.run("Hi")
         assert server.requests[-1].body["model"] == "second"
         assert ("second", True) in names(models)
 
@@ -65,13 +66,13 @@ async def test_models_of_a_named_endpoint_have_its_name_and_configured_ones_stay
     async with ScriptedMessagesServer([HELLO]) as server:
         box = {"base_url": server.base_url, "key_env": "LOCAL_KEY", "models": [{"name": "big", "window": 8_192}]}
         settings = {"model": "box/big", "providers": {"box": box}}
-        async with models_of(server, tmp_path, monkeypatch, **settings) as (models, engine):
+        async with models_of(server, tmp_path, monkeypatch, **settings) as (models, bench):
             server.models = ["big", "org/tiny"]
             assert await models.ask_endpoint() == "box"
             assert names(models)[:2] == [("box/big", True), ("box/org/tiny", False)]
             assert [(fact.window_text) for fact in models.list()[:2]] == ["8,192 tokens", "64,000 tokens (assumed)"]
             models.choose("box/org/tiny")
-            await engine.loop.run("Hi")
+            await bench.agent.run("Hi")
             assert server.requests[-1].body["model"] == "org/tiny"
 
 

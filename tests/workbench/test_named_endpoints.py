@@ -135,14 +135,6 @@ def test_window_price_and_thinking_come_from_the_settings() -> None:
     assert rows[:2] == [("box", "box/m", "$1.00 in, $4.00 out", True), ("box", "box/free", "no price", False)]
 
 
-def test_a_foreign_endpoint_has_no_price_of_the_table() -> None:
-    target = target_of(settings(model="litellm/claude-sonnet-5-5"), {})
-
-    assert target is not None
-    assert target.info.context_window == 1_000_000
-    assert target.info.input_price is None
-
-
 def test_a_project_chooses_no_endpoint(tmp_path: Path) -> None:
     folder = tmp_path / ".tui-agent"
     folder.mkdir()

@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import options_for
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.settings import Locations, load_settings
 from tui_agent.trial.trials import Trials
-from tui_agent.walls import bubblewrap
-from tui_agent.workbench.build_engine import Engine, open_engine
+from tui_agent.workbench.workbench import Workbench
 
 pytestmark = pytest.mark.slow
 
@@ -28,17 +28,17 @@ def no_walls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trials, "_try_all", lambda _: (None, "the system forbids user namespaces"))
 
 
-def offers_to_leave(engine: Engine) -> bool:
+def offers_to_leave(bench: Workbench) -> bool:
     """Return True if the model can ask to run a command outside of the trial."""
-    (bash,) = [tool for tool in engine.loop.tools if tool.name == "bash"]
+    (bash,) = [tool for tool in bench.agent.tools if tool.name == "bash"]
     return "sandbox" in bash.spec.input_schema["properties"]
 
 
-def places(engine: Engine, mode: str = "ask") -> list[tuple[str, str]]:
+def places(bench: Workbench, mode: str = "ask") -> list[tuple[str, str]]:
     """Return decision and place of each command."""
-    engine.policy.set_mode(PermissionMode(mode))
-    (bash,) = [tool for tool in engine.loop.tools if tool.name == "bash"]
-    decisions = [engine.policy.check(bash, {"command": command}) for command in COMMANDS]
+    bench.policy.set_mode(PermissionMode(mode))
+    (bash,) = [tool for tool in bench.agent.tools if tool.name == "bash"]
+    decisions = [bench.policy.check(bash, {"command": command}) for command in COMMANDS]
     return [(decision.decision, decision.place) for decision in decisions]
 
 
@@ -58,8 +58,8 @@ async def test_the_setting_chooses_the_place(
 ) -> None:
     monkeypatch.setenv("TUI_AGENT_SANDBOX", setting)
 
-    async with open_engine(options_for(tmp_path), watched=True) as engine:
-        found, offered = places(engine, mode), offers_to_leave(engine)
+    async with open_quietly(options_for(tmp_path)) as bench:
+        found, offered = places(bench, mode), offers_to_leave(bench)
 
     assert set(found) == {expected}
     assert offered is (setting != "off")
@@ -69,9 +69,9 @@ async def test_the_setting_chooses_the_place(
 async def test_where_no_trial_works_commands_ask_or_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for setting, expected in (("auto", ("ask", "outside")), ("required", ("deny", "nowhere"))):
         monkeypatch.setenv("TUI_AGENT_SANDBOX", setting)
-        async with open_engine(options_for(tmp_path), watched=True) as engine:
-            assert places(engine)[0] == expected
-            assert not offers_to_leave(engine)
+        async with open_quietly(options_for(tmp_path)) as bench:
+            assert places(bench)[0] == expected
+            assert not offers_to_leave(bench)
 
 
 async def test_a_check_gives_the_answers_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,8 +89,8 @@ async def test_a_check_gives_the_answers_of_a_run(tmp_path: Path, monkeypatch: p
         check=True,
     )
     checked = [json.loads(line) for line in done.stdout.splitlines()]
-    async with open_engine(options_for(tmp_path), watched=True) as engine:
-        run = [found for mode in modes for found in places(engine, mode)]
+    async with open_quietly(options_for(tmp_path)) as bench:
+        run = [found for mode in modes for found in places(bench, mode)]
 
     assert [(one["decision"], one["place"]) for one in checked] == run
 
@@ -101,13 +101,13 @@ async def test_commands_ask_once_the_trial_works_no_more(tmp_path: Path, monkeyp
     def fail(*_: object) -> object:
         raise OSError("no space left on device")
 
-    async with open_engine(options_for(tmp_path), watched=True) as engine:
-        before = places(engine)[0]
+    async with open_quietly(options_for(tmp_path)) as bench:
+        before = places(bench)[0]
         monkeypatch.setattr("tui_agent.trial.trials.covered_places", fail)
-        with engine.bus.subscribe() as heard:
-            results = [await engine.loop.run_command("bash", {"command": "ls"}, "!ls") for _ in range(2)]
+        with bench.events.subscribe() as heard:
+            results = [await bench.agent.run_command("bash", {"command": "ls"}, "!ls") for _ in range(2)]
             warnings = [one.event for one in heard.drain() if isinstance(one.event, Warned)]
-        after = places(engine)[0]
+        after = places(bench)[0]
 
     assert before == ("allow", "trial")
     assert after == ("ask", "outside")
@@ -116,18 +116,7 @@ async def test_commands_ask_once_the_trial_works_no_more(tmp_path: Path, monkeyp
     assert warning.startswith("The trial does not work here any more, so commands ask from now on before they run")
 
 
-async def test_auto_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TUI_AGENT_SANDBOX")
-
-    async with open_engine(options_for(tmp_path), watched=True) as engine:
-        assert engine.policy.trial.setting == "auto"
-
-
 def test_the_former_name_is_the_other_name_of_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUI_AGENT_SANDBOX", "bwrap")
 
     assert load_settings(Locations.of_user({"HOME": "/nowhere"})).settings.sandbox == "required"
-
-
-def test_bubblewrap_comes_with_the_package() -> None:
-    assert bubblewrap.found_bubblewraps(Path("/nowhere"))

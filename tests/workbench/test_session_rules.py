@@ -9,25 +9,26 @@ import pytest
 
 from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import decision, options_for
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.facts.rule_facts import RuleFact
 from tui_agent.protocol.trial import TrialFacts
-from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_rules import SessionRules, trial_fact
+from tui_agent.workbench.workbench import Workbench
 
 pytestmark = pytest.mark.slow
 
 
 @asynccontextmanager
-async def rules_in(options: LaunchOptions) -> AsyncGenerator[tuple[Engine, SessionRules]]:
-    async with open_engine(options, watched=True) as engine:
-        yield engine, SessionRules(engine)
+async def rules_in(options: LaunchOptions) -> AsyncGenerator[tuple[Workbench, SessionRules]]:
+    async with open_quietly(options) as bench:
+        yield bench, bench.rules
 
 
 async def test_every_rule_is_listed_in_the_order_in_which_it_is_checked(tmp_path: Path) -> None:
-    async with rules_in(options_for(tmp_path)) as (engine, rules):
-        engine.policy.grant("bash(make:*)", "session")
+    async with rules_in(options_for(tmp_path)) as (bench, rules):
+        bench.policy.grant("bash(make:*)", "session")
         assert rules.add("deny bash(rm:*)") == ""
         found = rules.in_force()
 
@@ -54,16 +55,16 @@ def test_the_page_says_where_commands_run(facts: TrialFacts, words: str) -> None
 
 
 async def test_a_rule_applies_from_the_moment_it_is_added_until_it_is_removed(tmp_path: Path) -> None:
-    async with rules_in(options_for(tmp_path)) as (engine, rules):
-        with engine.bus.subscribe() as heard:
+    async with rules_in(options_for(tmp_path)) as (bench, rules):
+        with bench.events.subscribe() as heard:
             assert rules.add("  allow bash(make:*) ") == ""
-            assert decision(engine, tmp_path, "make all") == "allow"
+            assert decision(bench, tmp_path, "make all") == "allow"
             assert rules.add("deny bash(make install)") == ""
-            assert decision(engine, tmp_path, "make install") == "deny"
+            assert decision(bench, tmp_path, "make install") == "deny"
             assert rules.remove("deny", "bash(make install)")
-            assert decision(engine, tmp_path, "make install") == "allow"
+            assert decision(bench, tmp_path, "make install") == "allow"
             assert rules.remove("allow", "bash(make:*)")
-            assert decision(engine, tmp_path, "make all") == "ask"
+            assert decision(bench, tmp_path, "make all") == "ask"
             assert not rules.remove("allow", "bash(make:*)")
             told = [envelope.event for envelope in heard.drain()]
 
@@ -86,20 +87,20 @@ async def test_a_rule_applies_from_the_moment_it_is_added_until_it_is_removed(tm
     ],
 )
 async def test_a_rule_that_cannot_apply_is_refused(tmp_path: Path, text: str, refusal: str) -> None:
-    async with rules_in(options_for(tmp_path)) as (engine, rules):
+    async with rules_in(options_for(tmp_path)) as (bench, rules):
         before = rules.in_force()
 
         assert refusal in rules.add(text)
         assert rules.in_force() == before
-        assert engine.policy.session_rules == ()
+        assert bench.policy.session_rules == ()
 
 
 async def test_an_allow_rule_of_the_session_overrides_no_deny_rule(tmp_path: Path) -> None:
     options = replace(options_for(tmp_path), rules=(("deny", "bash(make:*)"),))
-    async with rules_in(options) as (engine, rules):
+    async with rules_in(options) as (bench, rules):
         assert rules.add("allow bash(make:*)") == ""
 
-        assert decision(engine, tmp_path, "make all") == "deny"
+        assert decision(bench, tmp_path, "make all") == "deny"
 
 
 async def test_the_same_rule_is_added_once_and_rules_of_the_settings_stay(tmp_path: Path) -> None:
@@ -111,8 +112,8 @@ async def test_the_same_rule_is_added_once_and_rules_of_the_settings_stay(tmp_pa
 
 async def test_a_resumed_session_has_its_rules_and_none_that_were_removed(tmp_path: Path) -> None:
     options = replace(options_for(tmp_path), keep_session=True, session_id="s1")
-    async with rules_in(options) as (engine, rules):
-        await engine.loop.run("hello")
+    async with rules_in(options) as (bench, rules):
+        await bench.agent.run("hello")
         for rule in ("allow bash(make:*)", "allow bash(true)", "deny bash(rm:*)"):
             assert rules.add(rule) == ""
         assert rules.remove("allow", "bash(true)")

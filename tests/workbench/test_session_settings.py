@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.table import table
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.setting_facts import SettingFact
-from tui_agent.settings import key_names
-from tui_agent.workbench.build_engine import open_engine
+from tui_agent.settings import Locations, key_names
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_settings import SessionSettings, meanings
 
@@ -19,8 +19,8 @@ from tui_agent.workbench.session_settings import SessionSettings, meanings
 @asynccontextmanager
 async def settings_in(folder: Path, **options: object) -> AsyncGenerator[tuple[SessionSettings, Path]]:
     launch = replace(LaunchOptions.for_command(folder), demo=True, trust=True, settings=options)
-    async with open_engine(launch, watched=True) as engine:
-        yield SessionSettings(engine.locations, launch), engine.locations.user_file
+    async with open_quietly(launch) as bench:
+        yield bench.settings, Locations.of_user().user_file
 
 
 async def fact(settings: SessionSettings, key: str) -> SettingFact:

@@ -15,9 +15,10 @@ from tests.support.fussy_server import FussyServer
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.protocol.facts.task_facts import TaskFact
-from tui_agent.providers.demo.demo_server import ToolUseOut, block_frames
+from tui_agent.providers.demo.demo_server import block_frames
 from tui_agent.session.journal import is_journal_open
 from tui_agent.session.store import SessionStore
+from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.task_list import TaskList
 from tui_agent.workbench.workbench import Workbench
@@ -48,7 +49,7 @@ async def found(tasks: TaskList, holds: Callable[[TaskFact], bool]) -> TaskFact:
 
 
 def asking() -> list[bytes]:
-    return list(block_frames(0, ToolUseOut("t1", "bash", json.dumps(COMMAND))))
+    return list(block_frames(0, {"type": "tool_use", "id": "t1", "name": "bash", "input": json.dumps(COMMAND)}))
 
 
 @pytest.mark.parametrize("answer", ["allow", "deny"])
@@ -57,7 +58,7 @@ async def test_a_question_of_another_session_is_answered_in_the_list(tmp_path: P
     async with FussyServer() as server, session_in(tmp_path, server) as bench:
         server.frames = calls.pop(0)
         server.stop_reason = lambda _: "tool_use" if server.frames else "end_turn"
-        sessions = bench.engine.locations.sessions_dir
+        sessions = Locations.of_user().sessions_dir
         tasks = TaskList(sessions)
         with bench.events.subscribe() as heard:
             run = asyncio.create_task(bench.agent.run("make it"))
@@ -99,7 +100,7 @@ async def test_a_question_of_another_session_is_answered_in_the_list(tmp_path: P
 async def test_a_session_without_a_run_makes_no_file_and_a_dead_one_is_closed(tmp_path: Path) -> None:
     async with FussyServer() as server:
         async with session_in(tmp_path, server) as bench:
-            sessions = bench.engine.locations.sessions_dir
+            sessions = Locations.of_user().sessions_dir
             assert not list(sessions.glob("*.live"))
             await bench.agent.run("hello")
         (journal,) = sessions.glob("*.jsonl")

@@ -193,13 +193,13 @@ def test_a_page_lists_what_is_used_and_what_is_not(tmp_path: Path) -> None:
 def test_without_definitions_nothing_of_them_is_loaded(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys, pathlib\n"
-        "from tui_agent.workbench.build_engine import open_engine\n"
+        "from tests.workbench.quiet_bench import open_quietly\n"
         "from tests.workbench.configuration.test_live_settings import options_for\n"
         "async def main():\n"
         f"    options = options_for(pathlib.Path({str(tmp_path)!r}))\n"
-        "    async with open_engine(options, watched=True) as engine:\n"
-        "        assert engine.definitions.facts() == ()\n"
-        "        assert 'skill' not in {tool.name for tool in engine.loop.tools}\n"
+        "    async with open_quietly(options) as bench:\n"
+        "        assert bench.definitions.facts() == ()\n"
+        "        assert 'skill' not in {tool.name for tool in bench.agent.tools}\n"
         "asyncio.run(main())\n"
         "unwanted = {'yaml', 'tui_agent.definitions', 'tui_agent.workbench.typed_definitions'}\n"
         "unwanted |= {'tui_agent.hook_files', 'tui_agent.workbench.file_hooks', 'tui_agent.tools.findings_tool'}\n"

@@ -17,7 +17,6 @@ from acp.schema import (
     ToolKind,
 )
 
-from tui_agent.protocol.code_fence import code_fence
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -31,7 +30,7 @@ from tui_agent.protocol.events import (
     ToolUpdated,
 )
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
-from tui_agent.protocol.visible_text import without_sequences
+from tui_agent.protocol.visible_text import code_fence, without_sequences
 
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 CallEvent = ToolCallStart | ToolCallProgress

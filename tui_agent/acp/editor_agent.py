@@ -287,11 +287,7 @@ class EditorAgent:
         additional_directories: Sequence[str] | None,
         mcp_servers: Sequence[NamedServer] | None,
     ) -> EditorSession:
-        """Open a session in a task of its own.
-
-        Raises:
-            RequestError: it cannot be opened; the text says why.
-        """
+        """Open a session in a task of its own."""
         if not os.path.isabs(cwd) or "\0" in cwd or not os.path.isdir(cwd):
             raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the absolute path of a directory")
         folders = tuple(map(Path, additional_directories or ()))
@@ -343,11 +339,7 @@ class EditorAgent:
             await session.serve()
 
     async def _close_idle(self, session_id: str) -> None:
-        """End a session that is open here, so that it can be opened again.
-
-        Raises:
-            RequestError: a prompt runs in it.
-        """
+        """End a session that is open here, so that it can be opened again."""
         session = self._sessions.get(session_id)
         if session is None:
             return

@@ -2,33 +2,20 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.workbench.added_servers import AddedServers
-from tui_agent.workbench.build_engine import ScreenProblems
+from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import require_key
-from tui_agent.workbench.sessions.model_choice import BUDGETS
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
-from tui_agent.workbench.workbench import Workbench
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A setting of a session with a few values, such as its model."""
-
-    name: Literal["model", "effort"]
-    label: str
-    value: str
-    values: Sequence[str]
+from tui_agent.workbench.workbench import ScreenProblems, Workbench
 
 
 class EditorHost:
@@ -84,7 +71,7 @@ class EditorHost:
             try:
                 yield opened
             finally:
-                opened.added.close()
+                opened.over.set()
 
 
 class EditorBench:
@@ -103,8 +90,9 @@ class EditorBench:
         """Returns the lines of a question, with every character visible."""
         self.past = bench.conversation()
         """Earlier events of the session that are still valid."""
-        self.added = AddedServers(bench.engine, bench.options, tasks)
-        """Tool servers of the editor."""
+        self.over = asyncio.Event()
+        """Ends the servers of the editor."""
+        self._tasks = tasks
         self._first_mode = bench.agent.policy.mode
 
     @property
@@ -114,46 +102,33 @@ class EditorBench:
         present = {self._first_mode, self.bench.agent.policy.mode}
         return (*modes, PermissionMode.ALLOW) if PermissionMode.ALLOW in present else modes
 
-    @property
-    def choices(self) -> Sequence[Choice]:
-        """Model and effort; the offline model has neither."""
-        if self.bench.options.demo:
-            return ()
-        choice = self.bench.engine.choice
-        listed = (model.name for model in self.bench.models.list())
-        models = dict.fromkeys((choice.model, self.bench.engine.loaded.settings.model, *listed))
-        return (
-            Choice("model", "Model", choice.model, tuple(models)),
-            Choice("effort", "Effort", choice.effort, tuple(BUDGETS)),
-        )
-
     def choose(self, name: str, value: str) -> None:
         """Use another model or effort from the next request on.
 
         Raises:
             ConfigurationError: there is no such value.
         """
-        found = next((choice for choice in self.choices if choice.name == name), None)
-        if found is None:
+        models = self.bench.models
+        if (values := models.choices.get(name)) is None:
             raise ConfigurationError(f"no option {name!r} here")
         if name == "effort":
-            self.bench.models.choose_effort(value)
-        elif value not in found.values:
-            raise ConfigurationError(f"no model {value!r} here; there are {', '.join(found.values)}")
+            models.choose_effort(value)
+        elif value not in values:
+            raise ConfigurationError(f"no model {value!r} here; there are {', '.join(values)}")
         else:
-            self.bench.models.choose(value)
+            models.choose(value)
+
+    @property
+    def server_treatment(self) -> str:
+        """Treatment of the editor's tool servers by the settings: `ask`, `allow` or `deny`."""
+        return self.bench.loaded.settings.permissions.editor_servers
+
+    async def add_servers(self, servers: Mapping[str, ToolServer]) -> Sequence[str]:
+        """Start tool servers of the editor until the session closes; return messages about those that are not used."""
+        bench = self.bench
+        return await bench.servers.add(servers, bench.agent, bench.policy, self._tasks, self.over)
 
     @property
     def commands(self) -> Sequence[PromptCommand]:
         """The `/` commands: skills, command files and prompts of servers."""
-        return (*self.bench.definitions.commands, *self.bench.servers.commands, *self.added.commands)
-
-    async def expand(self, text: str) -> str:
-        """Return an input with the prompt and the resources of servers that it names.
-
-        Raises:
-            ToolError: a server does not have what the text names.
-        """
-        for servers in (self.bench.servers, *self.added.servers):
-            text = await servers.expand(text)
-        return text
+        return (*self.bench.definitions.commands, *self.bench.servers.commands)

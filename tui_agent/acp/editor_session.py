@@ -312,7 +312,7 @@ class EditorSession:
         servers, self._servers = self._servers, {}
         if not servers:
             return
-        answer = self.opened.added.treatment
+        answer = self.opened.server_treatment
         accepted: dict[str, ToolServer] = servers if answer == "allow" else {}
         if answer == "ask":
             with suppress(TimeoutError):
@@ -324,7 +324,7 @@ class EditorSession:
             return
         if left := [name for name in servers if name not in accepted]:
             self._note(f"Not started: the tool server{'s' if len(left) > 1 else ''} {', '.join(left)} of the editor.")
-        for note in await self.opened.added.start(accepted) if accepted else ():
+        for note in await self.opened.add_servers(accepted) if accepted else ():
             self._note(note)
 
     def _end_server_question(self) -> None:

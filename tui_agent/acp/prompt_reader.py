@@ -91,7 +91,7 @@ class PromptReader:
                     case _:
                         raise RequestError(INVALID_PARAMS, "audio is not supported")
             files += await self._files.attached(text, typed=True)
-            text = await self._opened.expand(text.rstrip(" "))
+            text = await self._opened.bench.servers.expand(text.rstrip(" "))
         except (ToolError, ConfigurationError) as error:
             raise RequestError(INVALID_PARAMS, str(error)) from error
         if not (text.strip() or embedded or files):

@@ -66,16 +66,17 @@ def config_options(opened: EditorBench) -> list[SessionConfigOptionSelect | Sess
             type="select", id=MODE, name="Mode", category="mode", current_value=state.current_mode_id, options=modes
         )
     ]
-    for choice in opened.choices:
-        values = [SessionConfigSelectOption(value=value, name=value) for value in choice.values]
+    models = opened.bench.models
+    for name, names in models.choices.items():
+        values = [SessionConfigSelectOption(value=value, name=value) for value in names]
         options.append(
             SessionConfigOptionSelect.model_validate(
                 {
                     "type": "select",
-                    "id": choice.name,
-                    "name": choice.label,
-                    "category": _CATEGORIES[choice.name],
-                    "current_value": choice.value,
+                    "id": name,
+                    "name": name.capitalize(),
+                    "category": _CATEGORIES[name],
+                    "current_value": models.model if name == "model" else models.effort,
                     "options": values,
                 }
             )

@@ -154,7 +154,7 @@ class AgentState:
             self.gate.reconsider()
 
     async def flush_events(self) -> None:
-        """Wait until everything that the next request contains is stored, so that the model never reads lost events."""
+        """Wait until what the next request must not contain before it is stored is stored: outcomes of effects."""
         if self.config.before_requests is not None:
             await self.config.before_requests()
 

@@ -68,9 +68,9 @@ def fold_status(state: StatusState, event: AgentEvent) -> StatusState:
         case ToolEnded(call_id=call_id):
             return replace(state, calls={other: name for other, name in state.calls.items() if other != call_id})
         case MessageEnded(message=AssistantMessage()) | MessageDiscarded():
-            return replace(state, streaming=False)
+            return replace(state, streaming=False) if state.streaming else state
         case StepStarted() | RequestBuilt():
-            return replace(state, streaming=False, retrying="")
+            return replace(state, streaming=False, retrying="") if state.streaming or state.retrying else state
         case StepRetry(attempt=attempt, max=most, wait_s=wait):
             return replace(state, streaming=False, retrying=f"{attempt}/{most} in {wait:g} s")
         case ApprovalRequested(request_id=request_id):

@@ -23,7 +23,6 @@ from tui_agent.protocol.installation import install_command
 from tui_agent.settings import Locations, load_settings
 from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
 from tui_agent.walls.wall_options import writable_options
-from tui_agent.workbench.built_in_tools import own_directories
 
 if TYPE_CHECKING:
     from tui_agent.fleet.dask_worker import WorkerPlace
@@ -80,7 +79,6 @@ def cluster_backend(choice: ClusterChoice, scratch: Path) -> Backend:
     """Return the backend of a cluster.
 
     Args:
-        choice: the cluster.
         scratch: private directory for the files of a cluster that is started; made and removed.
 
     Raises:
@@ -107,12 +105,7 @@ async def _run(unit_id: str, link: DriverLink, place: "WorkerPlace") -> None:
 
 @cache
 def _host_at(name: str, directory: Path) -> UnitHost:
-    """Return what the worker offers its units. Blocks.
-
-    Raises:
-        UnitFailureError: another user owns the directory of the mirrors.
-        ConfigurationError: the user's settings have mistakes.
-    """
+    """Return what the worker offers its units. Blocks."""
     mirrors = directory.parent / MIRRORS
     mirrors.mkdir(mode=0o700, exist_ok=True)
     found = mirrors.lstat()
@@ -133,7 +126,7 @@ def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
     settings = load_settings(locations).settings
     confine = partial(
         _confined,
-        hidden=own_directories(locations),
+        hidden=locations.own_directories,
         shown=(Path(os.path.realpath(mirrors)),),
         network=settings.sandbox_network,
     )

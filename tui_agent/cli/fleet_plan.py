@@ -30,7 +30,6 @@ def plan_lines(units: Sequence[UnitTask], where: str, *, sandboxed: bool | None)
     """Return the lines of the plan; those that begin with `!` name a unit that cannot run as it is.
 
     Args:
-        units: the units.
         where: the places that they run on.
         sandboxed: True if commands can run in the sandbox there; None if that is not known yet.
     """

@@ -18,7 +18,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import ENDED_STATES, FleetCounts, FleetStatus, UnitRow, count_rows
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.session.html_page import html_page, html_text
+from tui_agent.session.html_export import html_page, html_text
 
 from .process.controlling_terminal import say, say_json
 

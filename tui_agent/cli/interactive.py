@@ -21,6 +21,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.text.line_view import forget_drawn_styles
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
@@ -91,12 +92,7 @@ def _resume(options: LaunchOptions, locations: Locations, settings: Settings) ->
 
 
 def _resolve_session_choice(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOptions | None:
-    """Return the options with the session's id, which the user picks if the command line has none; None to quit.
-
-    Raises:
-        ConfigurationError: this directory has no session to continue.
-        SessionError: no session has this id.
-    """
+    """Return the options with the session's id, which the user picks if the command line has none; None to quit."""
     from tui_agent.session.store import SessionStore
     from tui_agent.ui.app.session_picker import SessionPicker
     from tui_agent.workbench.sessions.resume import find_session_to_resume, resolve_continue
@@ -127,11 +123,7 @@ def _resolve_session_in_use(
 
 
 def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedSettings) -> None:
-    """Check options before the screen appears, and import what a check needs only if its option is used.
-
-    Raises:
-        ConfigurationError: no key is set, a rule cannot be parsed, or the new session's id is not valid.
-    """
+    """Check options before the screen appears, and import what a check needs only if its option is used."""
     refuse_existing(options.extras.record)
     if not options.demo:
         require_key(loaded.settings, os.environ)
@@ -146,11 +138,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
 
 
 def _offer_demo(options: LaunchOptions, loaded: LoadedSettings) -> LaunchOptions:
-    """Without a key, offer the offline model; return the options with the user's choice.
-
-    Raises:
-        ConfigurationError: the environment's endpoint is not a URL.
-    """
+    """Without a key, offer the offline model; return the options with the user's choice."""
     if not lacks_key(loaded.settings, os.environ):
         return options
     # Imported here because most starts do not ask this question.
@@ -313,7 +301,7 @@ async def _serve_engines(
 def _load_engine(settings: Settings) -> "type[Workbench]":
     """Import the engine, which the first screen does not need, and begin to import the model's SDK. Blocks."""
     with IMPORTING:
-        from tui_agent.workbench.early_sdk import load_sdk_of
+        from tui_agent.workbench.build_provider import load_sdk_of
         from tui_agent.workbench.workbench import Workbench
 
     # While the engine opens its session. `AgentBridge.warm_up` waits for it, and reports an error.
@@ -329,12 +317,7 @@ async def _serve(
     *,
     follows: bool,
 ) -> None:
-    """Open a session, connect the bridge to it, and keep it until the screen is gone; then end its run and save it.
-
-    Raises:
-        ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
-        SessionError: the session cannot be opened.
-    """
+    """Open a session, connect the bridge to it, and keep it until the screen is gone; then end its run and save it."""
     options, bridge = sessions.options, sessions.bridge
     opened = workbench.open(
         options,
@@ -372,6 +355,7 @@ async def _collect_garbage(bridge: AgentBridge) -> None:
     while True:
         await asyncio.sleep(_REST_SECONDS)
         if not bridge.is_busy and AnyScreen.pace.is_quiet(_REST_SECONDS):
+            forget_drawn_styles()
             collect_at_rest()
 
 

@@ -99,10 +99,7 @@ def ask_in_lines(
     """Ask the user to trust the folder's own settings, unless they have answered before, and store the answer. Blocks.
 
     Args:
-        folder: the working directory.
-        locations: the user's directories.
         read: returns the next line without its end; None at the end of the input, which answers nothing.
-        say: writes a line.
 
     Raises:
         ConfigurationError: the answer cannot be stored.

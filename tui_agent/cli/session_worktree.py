@@ -182,7 +182,6 @@ async def finish(tree: SessionWorktree, read: Callable[[], str | None] | None) -
     """Keep, merge or remove a worktree as the user says. One without changes is removed.
 
     Args:
-        tree: the worktree.
         read: returns a line of the user; None if no one can answer, and it is kept.
     """
     try:

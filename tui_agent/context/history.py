@@ -278,7 +278,9 @@ class ConversationHistory:
 
     def replace_messages(self, replacements: Mapping[str, Message]) -> int:
         """Replace messages by id and return how many were replaced. The anchor is dropped if it counted one of them."""
-        indices = [index for index, entry in enumerate(self._entries) if entry.message.id in replacements]
+        # Each turn asks, mostly with nothing to replace.
+        every = enumerate(self._entries) if replacements else ()
+        indices = [index for index, entry in every if entry.message.id in replacements]
         if indices:
             entries = list(self._entries)
             for index in indices:

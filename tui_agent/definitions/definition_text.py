@@ -284,11 +284,7 @@ def json_text(text: str) -> str:
 
 
 def _with_quoted(command: str, arguments: Arguments) -> str:
-    """Return a shell command with the arguments as quoted words, also where a placeholder is inside quotes.
-
-    Raises:
-        ConfigurationError: it is not certain how an argument must be quoted.
-    """
+    """Return a shell command with the arguments as quoted words, also where a placeholder is inside quotes."""
     pieces: list[str] = []
     end, open_now = 0, ""
     for match in arguments.placeholders.finditer(command):

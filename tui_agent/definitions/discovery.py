@@ -196,11 +196,6 @@ def _read(place: Place, kind: Kind, path: Path, name: str) -> Found:
 
 
 def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
-    """
-    Raises:
-        FrontMatterError: a field is missing or wrong, or restricts in a way that is not supported.
-        UnicodeDecodeError: it is not text.
-    """
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = content.decode("utf-16" if is_utf_16 else "utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     document = parse_document(escaped(text))
@@ -259,10 +254,6 @@ def _with_usual_names(kind: Kind, fields: dict[str, object]) -> dict[str, object
 
 
 def _agent(name: str, description: str, model: str, document: Document, source: Source) -> AgentFile:
-    """
-    Raises:
-        FrontMatterError: it lacks a part that a sub-agent needs.
-    """
     if not _NAME.fullmatch(name):
         raise FrontMatterError("a sub-agent's `name` has 1 to 64 letters, digits, `.`, `_` and `-`")
     if not description:
@@ -285,10 +276,6 @@ def _tools(document: Document, allowed: str, forbidden: str) -> tuple[str, ...] 
 
 
 def _expect_supported(kind: Kind, fields: JsonObject, document: Document) -> None:
-    """
-    Raises:
-        FrontMatterError: a field restricts what the file may do, and is not supported.
-    """
     changing = _FORMATS[kind].changing(fields)
     if fields.get("shell") == "bash" or fields.get("permissionMode") in _LENIENT_MODES:
         changing = tuple(key for key in changing if key not in ("shell", "permissionMode"))

@@ -9,10 +9,13 @@ passes through.
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from types import NoneType
 from typing import Any, TypeVar
 
 from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.messages import is_array, is_object
+
+_SCALARS = frozenset((str, int, float, bool, NoneType))
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -44,21 +47,20 @@ async def asked(function: Callable[..., object], *questions: Any, timeout: float
         questions: its arguments.
         timeout: seconds until it is cancelled and counts as failed; None: no limit.
     """
-
-    async def answer() -> object:
-        given = function(*questions)
-        return await given if inspect.isawaitable(given) else given
-
-    if timeout is None:
-        return await contained(answer())
-    limit = asyncio.timeout(timeout)
-
-    async def in_time() -> object:
-        async with limit:
-            return await answer()
-
-    found = await contained(in_time())
-    return Crash(found.error, timed_out=True) if isinstance(found, Crash) and limit.expired() else found
+    limit: asyncio.Timeout | None = None
+    try:
+        if timeout is None:
+            given = function(*questions)
+            return await given if inspect.isawaitable(given) else given
+        async with asyncio.timeout(timeout) as limit:
+            given = function(*questions)
+            return await given if inspect.isawaitable(given) else given
+    except asyncio.CancelledError as error:
+        if is_being_cancelled():
+            raise
+        return Crash(error)
+    except (Exception, SystemExit) as error:
+        return Crash(error, timed_out=limit is not None and limit.expired())
 
 
 def try_call(function: Callable[..., V], *arguments: Any) -> V | Crash:
@@ -78,5 +80,5 @@ def is_being_cancelled() -> bool:
 def copy_of(value: Any) -> Any:
     """Return a deep copy of a JSON value, for code that may change its arguments while others still use them."""
     if is_object(value):
-        return {key: copy_of(inner) for key, inner in value.items()}
-    return [copy_of(inner) for inner in value] if is_array(value) else value
+        return {key: inner if type(inner) in _SCALARS else copy_of(inner) for key, inner in value.items()}
+    return [inner if type(inner) in _SCALARS else copy_of(inner) for inner in value] if is_array(value) else value

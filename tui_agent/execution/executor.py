@@ -365,7 +365,8 @@ def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
     end_of_wait = run.started_at if run.started_at is not None else asyncio.get_running_loop().time()
     asked_before = sum(end - begin for begin, end in state.approval.asked if end <= end_of_wait) * 1000
     # A tool that truncated its own output says so in its details, with the file that has the whole.
-    details = result.details or {}
+    details, is_whole = result.details or {}, outcome.whole_size is None
+    size = result.size_bytes if outcome.whole_size is None else outcome.whole_size
     event = ToolEnded(
         call_id=call.id,
         name=call.name,
@@ -377,8 +378,8 @@ def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
         latency_ms=latency_ms,
         queued_ms=max((end_of_wait - state.received.queued_at) * 1000 - asked_before, 0.0),
         approval_ms=approval_ms,
-        size_bytes=outcome.size_bytes,
-        truncated=outcome.truncated or details.get("truncated") is True,
+        size_bytes=size,
+        truncated=not is_whole or details.get("truncated") is True,
         persisted_path=outcome.persisted_path or details.get("persisted_path"),
         child_run_id=result.child_run_id,
         terminate=result.terminate,
@@ -398,7 +399,7 @@ def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
         tool_name=call.name,
         arguments=arguments,
         status=outcome.status,
-        result_size_bytes=outcome.size_bytes,
+        result_size_bytes=size,
         latency_ms=latency_ms,
         skipped=outcome.status.startswith("skipped"),
         error=result.text if result.is_error else None,

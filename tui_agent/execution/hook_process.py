@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO, TypeAlias
 
+from tui_agent.protocol.pipes import signal_group
 from tui_agent.protocol.shell_script import open_script, script_argv
 
 MAX_OUTPUT_BYTES = 1024 * 1024
@@ -180,7 +181,7 @@ async def _end_of(
             # Before its leader is gone: its children are then still found below it.
             Thread(target=_end, args=(end_tree, process.pid), name="hook end", daemon=True).start()
         else:
-            _kill_group(process.pid)
+            signal_group(process.pid, signal.SIGKILL)
     return process.wait()
 
 
@@ -188,9 +189,4 @@ def _end(end_tree: Callable[[int], object], pid: int) -> None:
     try:
         end_tree(pid)
     finally:
-        _kill_group(pid)
-
-
-def _kill_group(pid: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+        signal_group(pid, signal.SIGKILL)

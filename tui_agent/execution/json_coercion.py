@@ -8,7 +8,15 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from tui_agent.protocol.messages import DocumentBlock, JsonObject, TextBlock, UserBlock, is_object, nests_deeper
+from tui_agent.protocol.messages import (
+    MAX_NESTING,
+    DocumentBlock,
+    JsonObject,
+    TextBlock,
+    UserBlock,
+    is_object,
+    nests_deeper,
+)
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ToolResult
 
@@ -69,10 +77,12 @@ def whole_block(block: UserBlock) -> UserBlock:
 def is_json_value(value: object) -> bool:
     """Return True if a value is JSON that events and journals can hold."""
     try:
-        _STRICT.encode(value).encode()
+        text = _STRICT.encode(value)
+        text.encode()
     except (TypeError, ValueError, RecursionError):
         return False
-    return not nests_deeper(value)
+    # With fewer brackets, it cannot nest too deeply.
+    return text.count("{") + text.count("[") <= MAX_NESTING or not nests_deeper(value)
 
 
 def _as_json(value: object) -> object:

@@ -61,9 +61,8 @@ class Outcome:
     """Explanation of that end; empty if the result explains it."""
     given: bool = False
     """True if a hook or the user supplied the result; like a tool's, it passes stages 12 and 13."""
-    size_bytes: int = 0
-    """Size of the whole result, before truncation."""
-    truncated: bool = False
+    whole_size: int | None = None
+    """Bytes of the whole result if this one was truncated; None: it is whole."""
     persisted_path: str | None = None
 
     def with_result(self, result: ToolResult) -> "Outcome":

@@ -80,10 +80,7 @@ class ProcessHook:
         expect_kind("ProcessHook.environment", self.environment, Mapping, "a mapping of names to texts")
 
     def add_to(self, hooks: HookBus, event: ProcessHookEvent) -> Callable[[], None]:
-        """Add the command after the existing hooks.
-
-        Returns:
-            A function that removes it again.
+        """Add the command after the existing hooks; return a function that removes it again.
 
         Raises:
             ConfigurationError: a command cannot handle the event, or the timeout is not more than 0.

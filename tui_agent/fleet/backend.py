@@ -82,10 +82,6 @@ class LocalBackend:
     """Runs units in this process' event loop; implements `Backend`."""
 
     def __init__(self, places: int, host: UnitHost) -> None:
-        """
-        Args:
-            host: this machine; each place gets a name of its own.
-        """
         self._places = places
         self._host = host
         self._units: asyncio.Queue[str] = asyncio.Queue()
@@ -94,12 +90,10 @@ class LocalBackend:
 
     @property
     def places(self) -> int:
-        """Units at the same time."""
         return self._places
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
-        """Start the places; on exit end every unit that runs."""
         async with asyncio.TaskGroup() as tasks:
             places = [tasks.create_task(self._serve(number)) for number in range(1, self._places + 1)]
             try:
@@ -109,16 +103,13 @@ class LocalBackend:
                     place.cancel()
 
     async def submit(self, unit_id: str) -> None:
-        """Queue a unit."""
         await self._units.put(unit_id)
 
     async def send(self, unit_id: str, message: DriverMessage) -> None:
-        """Send a message to the place that runs a unit."""
         if inbox := self._inboxes.get(unit_id):
             inbox.put_nowait(message)
 
     async def messages(self) -> AsyncIterator[WorkerMessage]:
-        """Yield the messages of all places."""
         while True:
             yield await self._messages.get()
 

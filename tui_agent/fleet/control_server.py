@@ -12,7 +12,6 @@ from .driver import FleetDriver
 from .driver_client import ORDERS, OrderRefused, SendInput
 
 LONGEST_LINE = 4 * 1024 * 1024
-"""Bytes of an order."""
 
 
 async def serve_viewers(driver: FleetDriver) -> None:

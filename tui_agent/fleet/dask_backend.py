@@ -47,13 +47,11 @@ class _Unit:
 
     id: str
     number: int = 0
-    """Number of its last submission."""
     future: Any = None
     """Dask's handle of the submission; None before it, and after its end."""
     inbox: Any = None
     """Queue of its last start; None before the start."""
     ended: bool = False
-    """True if its end was received."""
 
 
 _LOST = (OSError, KeyError)
@@ -67,11 +65,9 @@ class DaskBackend:
     def __init__(
         self, choice: ClusterChoice, job: DaskJob, scratch: Path, *, reconnect_seconds: float = RECONNECT_SECONDS
     ) -> None:
-        """
-        Args:
-            job: function that a worker runs for a unit.
-            scratch: private directory for the files of a cluster that is started; made and removed.
-            reconnect_seconds: longest search for a scheduler that was lost.
+        """Store the function that a worker runs for a unit; connect to nothing.
+
+        `scratch` is for the files of a cluster that is started: private, made and removed.
         """
         self._scratch = scratch
         self._choice = choice
@@ -92,11 +88,6 @@ class DaskBackend:
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
-        """Connect to the cluster or start one; on exit end all units and leave.
-
-        Raises:
-            ConfigurationError: the cluster cannot be reached, is not safe, or has other versions.
-        """
         try:
             async with AsyncExitStack() as stack:
                 # The driver tells in its own words of what the cluster's processes would log on its standard error.
@@ -120,13 +111,11 @@ class DaskBackend:
         return sum(self._threads.values())
 
     async def submit(self, unit_id: str) -> None:
-        """Queue a unit; without a connection it is queued as soon as there is one."""
         unit = self._units.setdefault(unit_id, _Unit(unit_id))
         if self._client.status == "running":
             self._submit(unit)
 
     async def send(self, unit_id: str, message: DriverMessage) -> None:
-        """Send a message to the worker that claimed the unit last; without one, or if it died, do nothing."""
         unit = self._units.get(unit_id)
         if unit is not None and unit.inbox is not None and self._client.status == "running":
             # If the connection is lost, so is the start of the unit.
@@ -134,7 +123,6 @@ class DaskBackend:
                 await unit.inbox.put(pickle.dumps(message))
 
     async def messages(self) -> AsyncIterator[WorkerMessage]:
-        """Yield the messages of all workers; see `Backend.messages`."""
         while True:
             item = await self._incoming.get()
             if isinstance(item, BackendLostError):
@@ -169,11 +157,7 @@ class DaskBackend:
     # Connection
 
     async def _connect(self) -> None:
-        """Connect, and submit what has not ended.
-
-        Raises:
-            ConfigurationError: there is no scheduler, or a worker does not fit.
-        """
+        """Connect, and submit what has not ended."""
         self._client = await connect(self._scheduler)
         name = f"tui-agent-fleet-{secrets.token_hex(8)}"
         self._queue = await Queue(name, client=self._client, maxsize=MOST_MESSAGES)
@@ -220,11 +204,7 @@ class DaskBackend:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _reconnect(self) -> None:
-        """Find the scheduler again.
-
-        Raises:
-            BackendLostError: it is gone, or its workers do not fit.
-        """
+        """Find the scheduler again."""
         _LOG.warning("the connection to the scheduler at %s was lost", self._scheduler.address)
         for address in list(self._threads):
             self._lose(address, "the connection to the scheduler was lost")
@@ -281,11 +261,7 @@ class DaskBackend:
         self._changed = self._changed or action in ("add-worker", "remove-worker")
 
     async def _look_at_workers(self) -> None:
-        """Learn the workers and their threads.
-
-        Raises:
-            ConfigurationError: a worker is on another machine and the connections are not encrypted.
-        """
+        """Learn the workers and their threads."""
         # Workers that come while the answer is on its way are not in it.
         known = set(self._threads)
         self._changed = False

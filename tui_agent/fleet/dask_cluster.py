@@ -19,7 +19,6 @@ from tui_agent.protocol.errors import ConfigurationError
 from .backend import ClusterChoice, TlsFiles
 
 CONNECT_SECONDS = 10
-"""Longest wait for a scheduler at the start."""
 _PACKAGES = ("distributed", "tui-agent")
 """Packages of which caller and workers need the same version."""
 _OWN_CLUSTER: Mapping[str, Any] = {
@@ -44,11 +43,7 @@ class Scheduler:
 
 @asynccontextmanager
 async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[Scheduler]:
-    """Give the scheduler that was chosen; start a cluster if none was, and end it on exit.
-
-    Args:
-        choice: the scheduler or the size of the cluster.
-        scratch: private directory for the files of a cluster that is started; made and removed.
+    """Give the scheduler that was chosen; start a cluster if none was, with its files in `scratch`, and end it on exit.
 
     Raises:
         ConfigurationError: the address is not safe, the certificates are missing, or the cluster cannot start.
@@ -181,10 +176,7 @@ async def connect(scheduler: Scheduler) -> Any:
 
 
 def check_versions(versions: Mapping[str, Any]) -> None:
-    """Compare the caller's packages with those of every worker.
-
-    Args:
-        versions: answer of `Client.get_versions`.
+    """Compare the caller's packages with those of every worker, as `Client.get_versions` has them.
 
     Raises:
         ConfigurationError: a worker has other versions.

@@ -30,9 +30,7 @@ class Report:
 
     key: JobKey
     address: str
-    """Address of the worker."""
     worker: str
-    """Name of the worker."""
     inbox: str
     """Name of the queue for the messages of the driver."""
     message: WorkerMessage
@@ -43,13 +41,11 @@ class WorkerPlace:
     """The worker that a unit runs on."""
 
     name: str
-    """Name, unique in the cluster."""
     directory: Path
     """Directory of the worker's files, which Dask removes after the worker's end."""
 
 
 UnitRun: TypeAlias = Callable[[str, DriverLink, WorkerPlace], Awaitable[None]]
-"""Runs a unit with an id."""
 
 
 class UnitJobs(WorkerPlugin):

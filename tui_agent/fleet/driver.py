@@ -41,7 +41,6 @@ STATUS_PAUSE = 0.2
 STATUS_SHARE = 4.0
 """Pause after a copy as a multiple of the time that it took, if that is longer."""
 DISK_PAUSE = 2.0
-"""Seconds after which a failed write is tried again."""
 QUESTION_PAUSE = 0.5
 """Seconds between two looks for requests for approval that no one answers."""
 KEPT_NOTICES = 500
@@ -64,7 +63,6 @@ class FleetDriver:
         self.viewers = 0
         """Viewers that are connected; for them the driver writes deltas, too."""
         self.say: Callable[[str], object] = lambda _: None
-        """Receives each notice at once."""
         self._backend = backend
         self._started = now_ms()
         self._options: tuple[str, ...] = ()
@@ -158,10 +156,7 @@ class FleetDriver:
     # --- work ---------------------------------------------------------------------------------------------------------
 
     async def run(self, serve: Callable[["FleetDriver"], Coroutine[object, object, None]]) -> FleetStatus:
-        """Run all units to their ends.
-
-        Args:
-            serve: serves the viewers until it is cancelled.
+        """Run all units to their ends, and serve the viewers meanwhile.
 
         Raises:
             ConfigurationError: the backend cannot start.

@@ -47,14 +47,12 @@ class OrderRefused(FrozenModel):
     """Answer of the driver: an order had no effect."""
 
     reason: str
-    """Reason, in words for the user."""
 
 
 class FleetConnection:
     """An open connection to the driver of a fleet."""
 
     def __init__(self, out: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Store the arguments; `connected` makes one."""
         self._out = out
         self._reader = reader
         self._writer = writer

@@ -12,6 +12,8 @@ OUT/lock              held by the driver
 ```
 
 Everything is private to the user. Lines of a journal and records are on the disk before they count.
+
+Readers raise `ConfigurationError` for anything that is not the directory of a fleet, or cannot be read.
 """
 
 import fcntl
@@ -30,8 +32,7 @@ from pydantic import ValidationError
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitRow, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import sync_directory
+from tui_agent.protocol.regular_file import make_private_directories, sync_directory
 
 from .unit_events import JOURNAL, STREAM, seq_of
 
@@ -57,18 +58,13 @@ class FleetDirectory:
     """An open directory, held by this driver. All methods block, and raise `OSError` if the disk fails."""
 
     def __init__(self, path: Path, lock: int) -> None:
-        """Store the arguments; `create` and `open` make one."""
         self.path = path
         self._lock = lock
         self._half_written: set[Path] = set()
 
     @classmethod
     def create(cls, path: Path, tasks: Sequence[UnitTask], settings: JsonObject) -> "FleetDirectory":
-        """Make the directory of a new fleet.
-
-        Args:
-            path: the directory, which is empty or missing.
-            settings: first record of the driver; it holds no key.
+        """Make the directory of a new fleet; the settings, without a key, are the first record of the driver.
 
         Raises:
             ConfigurationError: something is there already, or it cannot be written.
@@ -144,12 +140,9 @@ class FleetDirectory:
             (self.unit(unit_id) / STREAM).unlink(missing_ok=True)
 
     def save_commit(self, unit_id: str, bundle: bytes, first_seq: int, last_seq: int) -> None:
-        """Save a state of a worktree, before the events that were held back for it are appended.
+        """Save the changes of a worktree since its state before, ahead of the events that were held back for them.
 
-        Args:
-            bundle: the changes since the state before.
-            first_seq: number of the first of these events.
-            last_seq: number of the last one.
+        The numbers are those of the first and the last of these events.
         """
         commits = self.unit(unit_id) / "commits"
         commits.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
@@ -250,11 +243,7 @@ class FleetDirectory:
 
 
 def read_tasks(path: Path) -> tuple[UnitTask, ...]:
-    """Return the units of a fleet.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet, or its file cannot be read.
-    """
+    """Return the units of a fleet."""
     try:
         lines = (path / "units.jsonl").read_bytes().splitlines()
         return tuple(UnitTask.model_validate_json(line) for line in lines)
@@ -278,32 +267,17 @@ def read_records(path: Path) -> list[JsonObject]:
 
 
 def read_status(path: Path) -> FleetStatus:
-    """Return the state that the driver wrote last. If the driver is gone, no unit counts as running.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet.
-    """
+    """Return the state that the driver wrote last. If the driver is gone, no unit counts as running."""
     return _stored_status(path) if is_driven(path) else left_status(path)
 
 
 def left_status(path: Path) -> FleetStatus:
-    """Return the state in which a driver left the fleet: no unit runs.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet.
-    """
+    """Return the state in which a driver left the fleet: no unit runs."""
     return _stored_status(path).without_driver(_last_sign(path))
 
 
 def written_status(path: Path, seen: int) -> tuple[int, FleetStatus | None]:
-    """Return the time of the last state that the driver wrote, and that state; None if it was seen already.
-
-    Args:
-        seen: time of the state that is known; 0 for none.
-
-    Raises:
-        ConfigurationError: it is not the directory of a fleet.
-    """
+    """Return the time of the last state that the driver wrote, with it; None if it is that of the `seen` time."""
     try:
         time = (path / "status.json").stat().st_mtime_ns
     except OSError:

@@ -31,9 +31,7 @@ class TaskMistakesError(ConfigurationError):
     """Tasks have mistakes; nothing was started."""
 
     def __init__(self, mistakes: Sequence[str]) -> None:
-        """Name the mistakes, each in one line with its line and field."""
         self.mistakes = tuple(dict.fromkeys(mistakes))
-        """The mistakes, each once."""
         super().__init__("the tasks have mistakes; nothing was started:\n  " + "\n  ".join(self.mistakes))
 
 
@@ -63,10 +61,7 @@ class _Task(BaseModel):
 
 
 def read_toml_tasks(content: bytes, directory: Path) -> tuple[UnitTask, ...]:
-    """Return the units of a TOML file.
-
-    Args:
-        directory: its directory, from which relative paths of repositories begin.
+    """Return the units of a TOML file, from whose directory relative paths of repositories begin.
 
     Raises:
         ConfigurationError: it has mistakes; each is named with its line and field.

@@ -12,7 +12,6 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from .worker_messages import CommitReported, EventsReported, WorkerMessage
 
 BATCH = 128 * 1024
-"""Bytes of events of one message."""
 DELTAS = frozenset({"message.delta", "tool.output", "tool.update", "background.output"})
 """Types of events that are shown only while they happen, and not saved."""
 
@@ -55,15 +54,12 @@ class UnitEvents:
     """Sends the events of one start of a unit, in order."""
 
     def __init__(self, unit_id: str, epoch: int, send: Callable[[WorkerMessage], Awaitable[None]]) -> None:
-        """Store the arguments."""
         self._unit_id = unit_id
         self._epoch = epoch
         self._send = send
         self.last_seq = 0
-        """Number of the last event taken."""
         self._lines: list[bytes] = []
         self._size = 0
-        """Bytes of the waiting lines."""
 
     @property
     def waiting(self) -> bool:
@@ -107,11 +103,7 @@ class JournalTail:
     """Reads what was appended to a journal since the last look."""
 
     def __init__(self, path: Path, size: int = 0) -> None:
-        """
-        Args:
-            path: the journal; it may not exist yet.
-            size: bytes that are known already.
-        """
+        """Store the path, which may not exist yet, and the number of bytes that are known already."""
         self._path = path
         self._place = size
 
@@ -135,12 +127,10 @@ class UnitLines:
     """
 
     def __init__(self, home: Path) -> None:
-        """Read nothing yet from a unit's directory."""
         self._stream_path = home / STREAM
         self._journal = JournalTail(home / JOURNAL)
         self._stream: BinaryIO | None = None
         self._last = 0
-        """Number of the last fact."""
 
     def read(self) -> list[bytes]:
         """Return the events since the last look. Blocks."""

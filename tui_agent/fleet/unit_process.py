@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.fleet_records import UnitTask
-from tui_agent.protocol.pipes import LineReader, PipeWriter
+from tui_agent.protocol.pipes import LineReader, PipeWriter, signal_group
 from tui_agent.protocol.secret_variables import is_secret_variable
 
 from .unit_events import depth_of, fields_of, type_of
@@ -117,7 +117,6 @@ class UnitFailureError(TuiAgentError):
 
 
 KEPT_OUTPUT = 64 * 1024
-"""Bytes of the end of an output that are kept."""
 LARGEST_EVENT = 256 * 1024 * 1024
 """Bytes of a line of a unit's output above which only its beginning is read."""
 GRACE = 6.0
@@ -144,14 +143,12 @@ class UnitProcess:
     """A process in a session of its own. It dies with this process, even if that is killed."""
 
     def __init__(self, process: asyncio.subprocess.Process, stdin: int, stdout: int) -> None:
-        """Store the arguments; `start_process` makes one."""
         self._process = process
         self._descriptors = (stdin, stdout)
         self._input = PipeWriter(stdin)
         self._input.start()
         self._input_open = True
         self.lines = LineReader(stdout, longest=LARGEST_EVENT)
-        """Its standard output."""
         self.lines.start()
 
     def put(self, line: bytes) -> None:
@@ -186,18 +183,13 @@ async def end_group(process: asyncio.subprocess.Process, grace: float) -> None:
     """End a process and what it left in its group: TERM, and KILL after these seconds or once it has ended."""
     try:
         if process.returncode is None:
-            _signal_group(process.pid, signal.SIGTERM)
+            signal_group(process.pid, signal.SIGTERM)
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await process.wait()
     finally:
-        _signal_group(process.pid, signal.SIGKILL)
+        signal_group(process.pid, signal.SIGKILL)
         await process.wait()
-
-
-def _signal_group(leader: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
 
 
 async def start_process(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors: Path) -> UnitProcess:
@@ -249,12 +241,8 @@ async def run_shell(
 ) -> tuple[int, str]:
     """Run a shell command without the secrets of the environment; what it left in its process group ends with it.
 
-    Args:
-        environment: variables, from which secrets are removed.
-        sandbox: start of the command line that confines it; empty for none.
-
-    Returns:
-        Its exit code, and the last `KEPT_OUTPUT` bytes of its output and errors.
+    `sandbox` is the start of the command line that confines it. Return the exit code, and the last `KEPT_OUTPUT` bytes
+    of its output and errors.
 
     Raises:
         UnitFailureError: it cannot be started.
@@ -286,13 +274,13 @@ async def run_shell(
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(_keep_end(reader, output))
             await process.wait()
-            _signal_group(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
             # What it left in a session of its own may keep its output open.
             await asyncio.wait([reading], timeout=DRAIN)
             reading.cancel()
     finally:
         transport.close()
-        _signal_group(process.pid, signal.SIGKILL)
+        signal_group(process.pid, signal.SIGKILL)
         await process.wait()
     return process.returncode or 0, output.decode("utf-8", "replace")
 

@@ -39,7 +39,6 @@ class RateLimitMet:
     """A unit's request was refused because of a rate limit."""
 
     wait: float
-    """Seconds that the unit waits."""
 
 
 class UnitProgress:
@@ -48,13 +47,9 @@ class UnitProgress:
     def __init__(self, unit: UnitTask) -> None:
         self.row = UnitRow(unit=unit)
         self.last_seq = 0
-        """Number of the last event."""
         self.questions: dict[str, ApprovalRequest] = {}
-        """Open requests for approval, by id."""
         self.final_text = ""
-        """Text of the last run."""
         self.run_ended = False
-        """True if no run is active."""
         self._settled = 0
         """Spans before the last end of the unit."""
 
@@ -75,11 +70,9 @@ class UnitProgress:
         return sum((span.ended or span.started) - span.started for span in self.row.spans[self._settled :]) / 1000
 
     def restore_spans(self, spans: tuple[WorkerSpan, ...], last_sign: int) -> None:
-        """Take the spans that a driver recorded when it granted the unit.
+        """Take the spans that a driver recorded when it granted the unit; the last one is open.
 
-        Args:
-            spans: the spans; the last one is open.
-            last_sign: time until which that driver lived at least, in milliseconds since the epoch.
+        It lived at least until `last_sign`, in milliseconds since the epoch.
         """
         *earlier, last = spans
         self._change(spans=(*earlier, last.lost_at(last_sign)))
@@ -185,7 +178,6 @@ class RateLimits:
     """Decides how long the fleet waits."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        """Store the clock, in seconds."""
         self._clock = clock
         self._wait = FIRST_WAIT
         self._until = 0.0
@@ -197,13 +189,9 @@ class RateLimits:
         return max(0.0, self._until - self._clock())
 
     def meet(self, wait: float) -> float | None:
-        """Note a rate limit.
+        """Note a rate limit that a unit met, which waits that many seconds.
 
-        Args:
-            wait: seconds that the unit waits that met it.
-
-        Returns:
-            Seconds that the fleet waits from now; None if it waits that long already.
+        Return the seconds that the fleet waits from now; None if it waits that long already.
         """
         now = self._clock()
         if now - self._last > QUIET:

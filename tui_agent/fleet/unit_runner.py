@@ -15,7 +15,7 @@ from pathlib import Path
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import make_private_directories
 
 from .unit_events import DELTAS, JournalTail, UnitEvents, depth_of, fields_of, last_begun_call, seq_of, type_of
 from .unit_process import (
@@ -58,13 +58,11 @@ class UnitHost:
     """The worker that a unit runs on."""
 
     worker: str
-    """Name, unique in the fleet."""
     work: Path
     """Private directory of this fleet on this host; it exists."""
     mirrors: Path
     """Private directory of the host's mirrors; it exists."""
     program: tuple[str, ...]
-    """Command line of tui-agent."""
     confine: Callable[[Path], tuple[str, ...]] | None = None
     """Returns, for a directory, the start of a command line that runs the rest of it in the sandbox; it blocks. None:
     the sandbox does not work here."""
@@ -101,7 +99,6 @@ class _UnitRun:
         self._worktree: UnitWorktree | None = None
         self._process: UnitProcess | None = None
         self._early_input: list[bytes] = []
-        """Input that arrived before the process was there."""
         self._with_effects: set[str] = set()
         """Running calls that may change files."""
         self._run_failure = ""
@@ -303,11 +300,7 @@ class _UnitRun:
 
 
 async def _next_event(process: UnitProcess) -> bytes | None:
-    """Return the next event; None at the end of the output.
-
-    Raises:
-        UnitFailureError: a fact is too large.
-    """
+    """Return the next event; None at the end of the output."""
     while (line := await process.lines.next()) is not None and line.too_long:
         if (kind := type_of(line)) not in DELTAS:
             # Without it, a resumed unit would not know what it did.

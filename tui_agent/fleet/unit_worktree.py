@@ -35,17 +35,13 @@ _PATCH_FORM = (
 
 
 class UnitWorktree:
-    """The files of one unit, and their recorded states."""
+    """The files of one unit, and their recorded states. Its methods raise `UnitFailureError` if git fails."""
 
     def __init__(self, home: Path, mirror: Path, unit_id: str, base: str) -> None:
-        """Store the arguments; `open_worktree` makes one."""
         self._home, self._mirror = home, mirror
         self.path = home / "work"
-        """Working directory of the unit."""
         self.base = base
-        """Commit that it began with."""
         self.last = base
-        """Commit recorded last."""
         self._bundled = base
         self._ref = f"{UNIT_REF}/{unit_id}"
         self._hidden = {"GIT_DIR": str(home / "history.git"), "GIT_WORK_TREE": str(self.path)}
@@ -54,11 +50,7 @@ class UnitWorktree:
         self._links: tuple[str, ...] | None = None
 
     async def restore(self, bundles: Sequence[bytes], home: Path) -> None:
-        """Bring the files to the state after the last of these bundles.
-
-        Raises:
-            UnitFailureError: a bundle does not fit.
-        """
+        """Bring the files to the state after the last of these bundles."""
         file = home / "resume.bundle"
         for bundle in bundles:
             await asyncio.to_thread(file.write_bytes, bundle)
@@ -70,11 +62,7 @@ class UnitWorktree:
             await self._git("read-tree", "-u", "--reset", self.last)
 
     async def record(self, message: str) -> None:
-        """Record the files as they are. Ignored files are left out.
-
-        Raises:
-            UnitFailureError: git failed, as on a full disk.
-        """
+        """Record the files as they are. Ignored files are left out."""
         # Of a git that was ended: no other one works here.
         await asyncio.to_thread(self._lock.unlink, missing_ok=True)
         left_out = [f":(exclude,literal){path}" for path in (*await self._submodules(), *await self._open_nested())]
@@ -90,11 +78,7 @@ class UnitWorktree:
         self.last, self._tree = made, tree
 
     async def bundle(self) -> bytes:
-        """Return a git bundle with everything recorded since the last one; empty if that is nothing.
-
-        Raises:
-            UnitFailureError: git failed, or the changes are too large.
-        """
+        """Return a git bundle with everything recorded since the last one; empty if that is nothing."""
         if self.last == self._bundled:
             return b""
         bundle = await self._git("bundle", "create", "--quiet", "-", self._ref, f"^{self._bundled}")
@@ -102,11 +86,7 @@ class UnitWorktree:
         return bundle
 
     async def patch(self, message: str) -> tuple[bytes, UnitChanges]:
-        """Return everything that was recorded as one patch for `git am`, and its size.
-
-        Raises:
-            UnitFailureError: git failed.
-        """
+        """Return everything that was recorded as one patch for `git am`, and its size."""
         if self.last == self.base:
             return b"", UnitChanges()
         tree = (await self._git("rev-parse", f"{self.last}^{{tree}}")).decode().strip()
@@ -181,12 +161,7 @@ def _file_in(root: Path, directory: str) -> str:
 
 
 async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base: str) -> UnitWorktree:
-    """Make the worktree of a unit in a new directory.
-
-    Args:
-        home: the unit's directory, which exists and is empty.
-        mirror: mirror of the repository, see `updated_mirror`.
-        repo: address of the repository, for the worktree's `origin`.
+    """Make the worktree of a unit in its directory, which is empty, with a repository as its `origin`.
 
     Raises:
         UnitFailureError: git failed.
@@ -215,15 +190,9 @@ async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base:
 
 
 async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
-    """Return the mirror of a repository, fetched once for each fleet.
+    """Return the mirror of a repository on this host, fetched once for each fleet.
 
-    Args:
-        mirrors: directory of the mirrors of this host.
-        repo: path or URL.
-        fresh: directory of the fleet on this host; a file in it says that the mirror is up to date.
-
-    Raises:
-        UnitFailureError: the repository cannot be fetched.
+    A file in `fresh`, the directory of the fleet, says that it is up to date.
     """
     name = hashlib.sha256(repo.encode("utf-8", "surrogateescape")).hexdigest()[:24]
     mirror, mark = mirrors / f"{name}.git", fresh / f"{name}.fetched"

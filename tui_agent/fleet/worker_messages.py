@@ -21,9 +21,7 @@ class UnitClaimed:
     claim: str
     """Random name of this start; the answer names it."""
     worker: str
-    """Name of the worker, unique in the fleet."""
     sandboxed: bool
-    """True if commands can run in the sandbox there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,6 @@ class CommitReported:
     unit_id: str
     epoch: int
     commit: str
-    """Hash of the commit."""
     bundle: bytes
     """Git bundle from the commit reported last to this commit; empty if nothing changed."""
     lines: tuple[bytes, ...] = ()
@@ -145,4 +142,3 @@ class DriverLink:
     send: Callable[[WorkerMessage], Awaitable[None]]
     """Sends a message; waits while too much is on its way."""
     receive: Callable[[], Awaitable[DriverMessage]]
-    """Waits for the next message for this unit."""

@@ -2,6 +2,8 @@
 
 It is ended if its caller is cancelled. Only a fetch from the network runs without walls. The patch of a unit becomes a
 branch of a local repository, whose files, index and HEAD stay as they are.
+
+What fails, or would lead git out of a repository without walls, is a `UnitFailureError`.
 """
 
 import asyncio
@@ -48,10 +50,8 @@ async def git(
 ) -> bytes:
     """Run git behind walls, where they work, and return its output.
 
-    Args:
-        environment: variables in addition to the user's settings.
-        cwd: its directory, one of these; None: `/`.
-        outlives: True to let it finish if this process is killed; otherwise it is killed, too, and its locks stay.
+    The environment is added to the user's settings. `outlives` lets git finish if this process is killed; otherwise it
+    is killed, too, and its locks stay.
 
     Raises:
         UnitFailureError: it failed; the text has its last message. Or its output is larger than `LARGEST_OUTPUT`.
@@ -66,11 +66,7 @@ async def git(
 
 
 async def fetch_over_network(*arguments: str) -> bytes:
-    """Run git with the user's variables and without walls: it needs the network and may need credentials.
-
-    Raises:
-        UnitFailureError: as for `git`.
-    """
+    """Run git with the user's variables and without walls: it needs the network and may need credentials."""
     argv, kept = await asyncio.to_thread(fetching_git, arguments)
     return await _run(arguments, argv, kept, None, outlives=False)
 
@@ -117,11 +113,7 @@ def is_local(repo: str) -> bool:
 
 
 async def source_places(repo: str) -> list[str]:
-    """Return the directories of a local repository that git may read.
-
-    Raises:
-        UnitFailureError: no walls work here, and git would read other files through its links and pointers.
-    """
+    """Return the directories of a local repository that git may read."""
 
     def found() -> tuple[list[str], str | None]:
         given = unquote(repo.removeprefix("file://")) if repo.startswith("file://") else repo
@@ -161,11 +153,7 @@ def _reason(errors: bytes) -> str:
 
 
 async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, message: str) -> str:
-    """Make a branch with one commit, the patch on top of its base, and return the commit's hash.
-
-    Args:
-        repo: a directory of the repository.
-        base: commit that the unit began with.
+    """Make a branch with one commit, the patch on top of the unit's base, and return the commit's hash.
 
     Raises:
         ConfigurationError: the repository lacks the base, has the branch, or does not take the patch; nothing changed.

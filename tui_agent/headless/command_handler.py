@@ -237,9 +237,6 @@ class CommandHandler:
     def _check_input(self, order: ApprovalCommand) -> None:
         """Check the values for a form of a tool server, and the part of changes to keep, so that a wrong answer leaves
         the question open.
-
-        Raises:
-            ConfigurationError: a value is missing or wrong.
         """
         if order.decision != "approve":
             return

@@ -51,11 +51,7 @@ _NUMBERED_ANSWERS = re.compile(r"\d\s*=\s*\S")
 
 
 def _form_values(question: ServerQuestion, text: str) -> JsonObject:
-    """Return the values of a typed form.
-
-    Raises:
-        ValueError: a value is missing or wrong, or no field has this name.
-    """
+    """Return the values of a typed form."""
     fields = {field.name: field for field in question.fields}
     values: JsonObject = {}
     for part in filter(None, map(str.strip, text.split(";"))):
@@ -94,10 +90,6 @@ class PlainCommands:
         say: Callable[..., object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        Args:
-            reporter: knows the open questions.
-        """
         self._commands = [command.usage for command in bench.definitions.commands]
         self._bench = bench
         self._agent = bench.agent

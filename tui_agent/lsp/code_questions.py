@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.code_lookup import CodePlace, CodePosition, LookupAnswer, LookupKind
+from tui_agent.protocol.language_server import CodePlace, CodePosition, LookupAnswer, LookupKind
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.regular_file import read_regular_file
 

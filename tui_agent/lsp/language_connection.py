@@ -23,7 +23,7 @@ from pygls.io_ import run_async
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.pipes import close_pipes
+from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
 from tui_agent.protocol.regular_file import read_regular_file
 
 from .launched_program import LaunchedProgram
@@ -37,7 +37,6 @@ REQUEST_SECONDS = 20.0
 CHECK_SECONDS = 60.0
 """Seconds to wait for the problems of a file."""
 _EXIT_SECONDS = 1.0
-_EXIT_CHECK = 0.02
 _QUIET_SECONDS = 0.25
 """Seconds without another report after which reports count as complete that may not be the last ones."""
 _LONGEST_MESSAGE = 32 * 1024 * 1024
@@ -91,7 +90,7 @@ class _Document:
 
 
 class LanguageConnection:
-    """A server that runs."""
+    """A server that runs. Each question raises `ToolError` if it refuses, has ended, or does not answer in time."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process, root: Path) -> None:
         self.name = name
@@ -138,15 +137,7 @@ class LanguageConnection:
     # --- documents ----------------------------------------------------------------------------------------------------
 
     async def changed_problems(self, path: Path, before: str | None, after: str) -> tuple[list[Problem], list[Problem]]:
-        """Return the problems of a file before and after a change.
-
-        Args:
-            before: its text before; empty or None: there was none, or it is not known.
-            after: its text now, as it is on the disk.
-
-        Raises:
-            ToolError: the server does not answer.
-        """
+        """Return the problems of a file before and after a change, by its texts; without one before, none."""
         await self.refresh(but=path)
         async with self._locks.setdefault(path, asyncio.Lock()):
             old = await self._problems(path, before) if before else []
@@ -276,11 +267,7 @@ class LanguageConnection:
         return {"uri": self._root.as_uri(), "name": self._root.name or "/"}
 
     async def initialize(self) -> None:
-        """Agree on what both sides can do.
-
-        Raises:
-            ToolError: the server does not answer.
-        """
+        """Agree on what both sides can do."""
         text_document: JsonObject = {
             "synchronization": {"didSave": True},
             "publishDiagnostics": {"versionSupport": True},
@@ -311,11 +298,7 @@ class LanguageConnection:
         self.notify("initialized", {})
 
     async def request(self, method: str, params: JsonObject | None, seconds: float = REQUEST_SECONDS) -> object:
-        """Send a request and return the answer.
-
-        Raises:
-            ToolError: the server refused it, ended, or did not answer in time.
-        """
+        """Send a request and return the answer."""
         if self.ended.done():
             raise ToolError(self.end_text)
         self._number = number = self._number + 1
@@ -352,7 +335,7 @@ class LanguageConnection:
             await run_async(Event(), _BoundedReader(self._process.stdout), self._protocol)
         except (OSError, ValueError, asyncio.IncompleteReadError) as error:
             self._reason = self._reason or f"it broke the protocol: {error}"
-        await _has_exited(self._process)  # The exit code is known a moment after the end of the output.
+        await has_exited(self._process, _EXIT_SECONDS)  # The exit code is known a moment after the end of the output.
         self.fail("")
 
     async def read_errors(self) -> None:
@@ -369,9 +352,8 @@ class LanguageConnection:
             self.notify("exit", None)
         assert self._process.stdin is not None
         self._process.stdin.close()
-        await _has_exited(self._process)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        await has_exited(self._process, _EXIT_SECONDS)
+        signal_group(self._process.pid, signal.SIGKILL)
 
 
 @asynccontextmanager
@@ -414,7 +396,6 @@ async def opened_connection(name: str, program: LaunchedProgram, directory: Path
 
 
 LARGEST_FILE = 1024 * 1024
-"""Largest file in bytes that servers get."""
 
 
 def read_text(path: Path) -> tuple[str | None, tuple[int, ...]]:
@@ -452,22 +433,10 @@ class _BoundedReader:
         return await self._stream.readline()
 
     async def readexactly(self, n: int) -> bytes:
-        """Return the next message.
-
-        Raises:
-            ValueError: it is too long.
-        """
+        """Return the next message."""
         if n > _LONGEST_MESSAGE:
             raise ValueError(f"a message of {n:,} bytes")
         return await self._stream.readexactly(n)
-
-
-async def _has_exited(process: asyncio.subprocess.Process) -> bool:
-    """Return True once the process has exited; False if it is still there after `_EXIT_SECONDS`."""
-    deadline = time.monotonic() + _EXIT_SECONDS
-    while process.returncode is None and time.monotonic() < deadline:
-        await asyncio.sleep(_EXIT_CHECK)
-    return process.returncode is not None
 
 
 def _nothing(params: object) -> None:

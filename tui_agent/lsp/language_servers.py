@@ -9,10 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.code_lookup import CodePosition, LookupAnswer, LookupKind
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.language_server import LanguageServer
+from tui_agent.protocol.language_server import CodePosition, LanguageServer, LookupAnswer, LookupKind
 
 from .code_questions import ask_server, can_answer
 from .problems import Findings, Problem, new_problems
@@ -30,7 +29,6 @@ class _Check:
 
     task: "asyncio.Task[Findings | None]"
     before: str | None
-    """Text before the change."""
 
 
 class LanguageServers:
@@ -92,9 +90,7 @@ class LanguageServers:
     async def check(self, path: Path, before: str | None, after: str) -> Findings:
         """Return what the servers find in a changed file within `WAIT_SECONDS`; the rest goes to `notify` later.
 
-        Args:
-            path: the file, links followed.
-            before: its text before, empty if there was none; None: not known.
+        The path has its links followed; the text before is None if it is not known.
         """
         started = [(keeper, self._start_check(keeper, path, before, after)) for keeper in self._for(path)]
         running = [(keeper, task) for keeper, task in started if task is not None]

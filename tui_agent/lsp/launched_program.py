@@ -12,7 +12,6 @@ class LaunchedProgram:
     """Command line, with walls and marks."""
     environment: Mapping[str, str]
     descriptors: tuple[int, ...]
-    """Open files that it inherits."""
     started: Callable[[int], object]
     """Called with the id of the first process."""
     end: Callable[[int | None], object]

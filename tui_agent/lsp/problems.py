@@ -9,9 +9,7 @@ from urllib.parse import unquote, urlsplit
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
 MOST_LINES = 20
-"""Most problems in one text."""
 _LONGEST = 300
-"""Most characters of a message."""
 _ERROR, _WARNING, _INFORMATION = 1, 2, 3
 _NAMES = {_ERROR: "error", _WARNING: "warning", _INFORMATION: "remark"}
 

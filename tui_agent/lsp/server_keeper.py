@@ -49,7 +49,6 @@ class ServerKeeper:
         self.name = name
         self.server = server
         self.directory = parts.root / Path(server.root).expanduser()
-        """Directory of the server."""
         self.error = ""
         """Reason why it does not run; empty if it does, or was not needed yet."""
         self._parts = parts
@@ -107,12 +106,7 @@ class ServerKeeper:
             self._is_clean.set()
 
     async def _serve(self) -> None:
-        """Run the server until it ends.
-
-        Raises:
-            ConfigurationError: it cannot start until something is changed.
-            ToolError: it did not start, or it ended.
-        """
+        """Run the server until it ends."""
         try:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.lsp.language_connection")
         except ModuleNotFoundError as error:

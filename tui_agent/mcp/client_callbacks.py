@@ -21,8 +21,7 @@ from tui_agent.protocol.server_question import FieldChoice, FieldKind, FormField
 from tui_agent.protocol.visible_text import escaped
 
 from .call_result import blocks_of
-from .server_log import ServerLog
-from .server_questions import QuestionAnswer, SampledMessage, SamplingRequest, ServerQuestions
+from .server_parts import QuestionAnswer, SampledMessage, SamplingRequest, ServerLog, ServerQuestions
 from .tool_listing import clipped
 
 MOST_FIELDS = 40
@@ -123,7 +122,6 @@ def _number(value: object) -> float | None:
 
 
 MOST_OPEN = 3
-"""Questions of one server that may be open at the same time."""
 LONGEST_MESSAGE = 2_000
 LONGEST_URL = 4_000
 LARGEST_REQUEST = 200_000
@@ -144,10 +142,6 @@ class ClientCallbacks:
     def __init__(
         self, server: str, questions: ServerQuestions, calls: Callable[[], Iterable[str]], log: ServerLog
     ) -> None:
-        """
-        Args:
-            log: receives a line about each question that is refused.
-        """
         self._server = server
         self._questions = questions
         self._calls = calls
@@ -234,11 +228,7 @@ class ClientCallbacks:
         return True
 
     def _question(self, params: types.ElicitRequestParams) -> ServerQuestion:
-        """Return a question of the server.
-
-        Raises:
-            ValueError: it is not one of the protocol.
-        """
+        """Return a question of the server."""
         message = clipped(params.message, LONGEST_MESSAGE)
         if isinstance(params, types.ElicitRequestFormParams):
             fields = fields_of(params.requested_schema)
@@ -247,11 +237,7 @@ class ClientCallbacks:
 
     @asynccontextmanager
     async def _waiting(self) -> AsyncGenerator[None]:
-        """Keep the calls of the server alive while a question is open, and raise `TimeoutError` once they have ended.
-
-        Raises:
-            ValueError: no request is in progress, or too many questions are open.
-        """
+        """Keep the calls of the server alive while a question is open; raise `TimeoutError` once they have ended."""
         if not self._requests:
             raise ValueError("a question needs a request in progress")
         if len(self._open) >= MOST_OPEN:
@@ -274,11 +260,7 @@ class ClientCallbacks:
             asyncio.get_running_loop().call_later(_EXTENSION, self._extend)
 
     def _sampling_request(self, params: types.CreateMessageRequestParams) -> SamplingRequest:
-        """Return a request to the model.
-
-        Raises:
-            ValueError: it has content or features that are not supported, or is too large.
-        """
+        """Return a request to the model."""
         if params.tools:
             raise ValueError("tools in sampling requests are not supported")
         if not 0 < len(params.messages) <= MOST_SAMPLED_MESSAGES or params.max_tokens < 1:

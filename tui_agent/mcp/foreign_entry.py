@@ -158,11 +158,7 @@ def _flat(entry: JsonObject) -> JsonObject:
 
 
 def _convert_transport(given: JsonObject) -> None:
-    """Change the name of a transport to ours.
-
-    Raises:
-        ConfigurationError: it is not supported.
-    """
+    """Change the name of a transport to ours."""
     kind = str(given.get("type", "http" if "url" in given else "stdio")).lower().replace("_", "-")
     if kind == "sse":
         given["transport"] = kind
@@ -228,11 +224,7 @@ def _filter(allow: object, deny: object) -> JsonObject | None:
 
 
 def _with_our_variables(fields: JsonObject) -> JsonObject:
-    """Return fields with `${NAME}` for the variables that other programs write differently.
-
-    Raises:
-        ConfigurationError: a text has a variable that means something else.
-    """
+    """Return fields with `${NAME}` for the variables that other programs write differently."""
     named = re.sub(r"\$?\{env:(\w+)\}", r"${\1}", json.dumps(fields))
     if foreign := re.search(r"\$\{\w+:(?!-)[^}]*\}|\{file:[^}]*\}", named):
         raise ConfigurationError(f"only variables such as ${{NAME}} can be used here, not {foreign[0]}")

@@ -26,12 +26,11 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.server_question import FormField, ServerQuestion
 
 from .client_callbacks import checked_url
-from .server_questions import Ask
+from .server_parts import Ask
 from .token_store import TokenStore
 from .tool_listing import clipped
 
 SIGN_IN_SECONDS = 300.0
-"""Seconds that the user has for a sign-in."""
 ADDRESS = "address"
 """Field for the address that the browser ends at."""
 _PATH = "/callback"

@@ -48,11 +48,9 @@ Note = Callable[[str], object]
 
 
 def repaired(result: JsonObject, note: Note, outputs: dict[str, JsonObject]) -> JsonObject:
-    """Return a server's result without the parts that break the protocol.
+    """Return a server's result without the parts that break the protocol; `note` receives what is left out of a list.
 
-    Args:
-        note: receives what is left out of a list.
-        outputs: gets the output schema of each tool. The SDK would refuse a result that contradicts it.
+    `outputs` gets the output schema of each tool. The SDK would refuse a result that contradicts it.
     """
     if "_meta" in result and not is_object(result["_meta"]):
         result = {name: value for name, value in result.items() if name != "_meta"}
@@ -251,10 +249,7 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
     """Counts the bytes of each message: of a whole response, or of one event of a stream of events."""
 
     def __init__(self, verify: ssl.SSLContext, fail: Callable[[str], object]) -> None:
-        """
-        Args:
-            fail: called with the reason when a response is ended.
-        """
+        """Store the function that is called with the reason when a response is ended."""
         super().__init__(verify=verify)
         self._fail = fail
 

@@ -88,11 +88,7 @@ def is_server_name(text: str) -> bool:
 
 
 def _server_of(entry: object) -> tuple[ToolServer, tuple[str, ...]]:
-    """Return a server from an entry of the file, and what was read in another way than it is written.
-
-    Raises:
-        ConfigurationError: it cannot be used.
-    """
+    """Return a server from an entry of the file, and what was read in another way than it is written."""
     fields, notes = fields_of(entry)
     try:
         return ToolServer.model_validate(fields), notes

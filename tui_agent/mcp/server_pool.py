@@ -33,15 +33,12 @@ class ServerTool(Tool):
         self._seconds = seconds
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Make the call."""
         return await self._call(self.listed, arguments, context)
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        """Return the time limit of the server."""
         return self._seconds
 
     def summarise(self, arguments: JsonObject) -> str:
-        """Return the arguments in one line."""
         if len(arguments) == 1 and isinstance(only := next(iter(arguments.values())), str):
             return only
         return json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
@@ -69,23 +66,16 @@ class FindTools(Tool):
     spec = _SPEC
 
     def __init__(self, tools: Callable[[], Sequence[ListedTool]], load: Callable[[Iterable[str]], object]) -> None:
-        """
-        Args:
-            load: called with the names of the tools that were found.
-        """
         self._tools = tools
         self._load = load
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        """Return True: the search changes nothing."""
         return True
 
     def summarise(self, arguments: JsonObject) -> str:
-        """Return the words."""
         return str(arguments.get("query", ""))
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Return the best matches and load them."""
         words = set(re.findall(r"\w+", str(arguments["query"]).casefold()))
         if not words:
             raise ToolError("The query has no words.")
@@ -148,11 +138,10 @@ class ServerPool:
         window: Callable[[], int],
         tool_changed: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """
-        Args:
-            servers: the servers, those that are not enabled included.
-            window: returns the tokens of the model's context window.
-            tool_changed: called with the name of a tool whose description or schema changed.
+        """Store the servers, those that are not enabled included; start none.
+
+        `window` returns the tokens of the model's context window; `tool_changed` is called with the name of a tool
+        whose description or schema changed.
         """
         self.configured = tuple(servers)
         self.tasks: Mapping[str, ServerTask] = {
@@ -268,3 +257,55 @@ class ServerPool:
             self._tool_changed(tool)
         for event in events:
             self._publish(event)
+
+
+class KeptServers:
+    """Keeps a pool open in a task of its own, in the event loop of the run that uses it."""
+
+    def __init__(
+        self,
+        servers: Sequence[ConfiguredServer],
+        parts: Callable[[], ServerParts],
+        *,
+        window: Callable[[], int],
+        tool_changed: Callable[[str], object],
+    ) -> None:
+        """Store the arguments, as of `ServerPool`; `parts` is called at each start."""
+        self._servers = servers
+        self._parts = parts
+        self._window = window
+        self._tool_changed = tool_changed
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pool: ServerPool | None = None
+        self._tasks: asyncio.TaskGroup | None = None
+        self._over = asyncio.Event()
+
+    async def update(self, tools: Tools) -> None:
+        """Give the agent the tools that the servers offer now; the first time, start the servers."""
+        loop = asyncio.get_running_loop()
+        if self._pool is None or self._loop is not loop:
+            if self._pool is not None:
+                # Its loop has ended, and the servers with it.
+                self._pool.withdraw(tools)
+            pool = ServerPool(self._servers, self._parts(), window=self._window, tool_changed=self._tool_changed)
+            started, self._over = asyncio.Event(), asyncio.Event()
+            # Entered by hand because the servers outlive this run. Its one task never raises.
+            self._tasks = await asyncio.TaskGroup().__aenter__()
+            self._tasks.create_task(_keep(pool, started, self._over))
+            await started.wait()
+            self._loop, self._pool = loop, pool
+        await self._pool.update(tools)
+
+    async def close(self) -> None:
+        """Stop the servers if they run in this event loop."""
+        if self._tasks is None or self._loop is not asyncio.get_running_loop():
+            return
+        tasks, self._tasks, self._loop = self._tasks, None, None
+        self._over.set()
+        await tasks.__aexit__(None, None, None)
+
+
+async def _keep(pool: ServerPool, started: asyncio.Event, over: asyncio.Event) -> None:
+    async with pool.running():
+        started.set()
+        await over.wait()

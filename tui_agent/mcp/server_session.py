@@ -30,8 +30,7 @@ from .call_result import NOT_ADDED, blocks_of, framed, resource_blocks, result_o
 from .client_callbacks import ClientCallbacks
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
 from .protocol_repair import LimitedTransport, repaired, with_repair
-from .server_log import ServerLog
-from .server_parts import ServerParts
+from .server_parts import ServerLog, ServerParts
 from .stdio_transport import ServerProcess, start_process, stdio_streams
 from .token_store import TokenStore
 from .tool_listing import OfferedTool, clipped, contradiction_of
@@ -113,7 +112,7 @@ _Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListR
 
 
 class ServerSession:
-    """A session that is open."""
+    """A session that is open. Requests raise `ToolError` if the server refuses them or ends."""
 
     def __init__(self, setup: SessionSetup) -> None:
         self.wake = asyncio.Event()
@@ -215,11 +214,7 @@ class ServerSession:
         return streamable_http_client(setup.server.url, http_client=http)
 
     async def _http_client(self, stack: AsyncExitStack, url: str) -> httpx2.AsyncClient:
-        """Return a client with the headers and the sign-in of the server.
-
-        Raises:
-            ConfigurationError: its token is missing, or the sign-in failed.
-        """
+        """Return a client with the headers and the sign-in of the server."""
         setup = self._setup
         headers = dict(setup.server.headers)
         if (variable := setup.server.bearer_token_env) is not None:
@@ -287,11 +282,7 @@ class ServerSession:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     async def offers(self) -> Offers:
-        """Return everything that the server offers now.
-
-        Raises:
-            ToolError: it could not be listed.
-        """
+        """Return everything that the server offers now."""
         self.has_changed = False
         self._left_out.clear()
         client = self._open_client
@@ -315,11 +306,7 @@ class ServerSession:
         return made
 
     async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], add: Callable[[Any], object]) -> None:
-        """Read all pages of a list. One that breaks off keeps what came before, and is named.
-
-        Raises:
-            ToolError: there are no tools, or the session has ended.
-        """
+        """Read all pages of a list. One that breaks off keeps what came before, and is named."""
         cursor: str | None = None
         asked: set[str | None] = {"", None}
         number = 0
@@ -338,11 +325,7 @@ class ServerSession:
             self._left_out.append(f"{'further ' if number else ''}{kind}: {self._reason(error)}")
 
     async def call(self, tool: str, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Call a tool. A cancellation is sent to the server, and the session stays open.
-
-        Raises:
-            ToolError: the server refused the call, or the session ended during it.
-        """
+        """Call a tool. A cancellation is sent to the server, and the session stays open."""
         self._calls[context.call_id] = context
         name = self._setup.name
 
@@ -385,11 +368,7 @@ class ServerSession:
         return tuple([block if isinstance(block, TextBlock) else await check(block) for block in blocks])
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """Return the text of a prompt.
-
-        Raises:
-            ToolError: the server refused it.
-        """
+        """Return the text of a prompt."""
         try:
             with self._callbacks.during_request():
                 answer = await self._open_client.get_prompt(name, arguments)
@@ -400,11 +379,7 @@ class ServerSession:
         return "\n\n".join([f"[Prompt {clipped(name, 100)} of the MCP server {self._setup.name}]", *texts])
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
-        """Return the content of a resource, marked as data.
-
-        Raises:
-            ToolError: the server refused it.
-        """
+        """Return the content of a resource, marked as data."""
         try:
             with self._callbacks.during_request():
                 answer = await self._open_client.read_resource(uri)

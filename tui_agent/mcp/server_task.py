@@ -19,8 +19,7 @@ from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
 from .server_config import editor_variables, expanded, variables_of
-from .server_log import ServerLog
-from .server_parts import ServerParts
+from .server_parts import ServerLog, ServerParts
 from .token_store import TokenStore
 from .tool_listing import ListedTool, check_tools
 
@@ -45,7 +44,7 @@ def not_installed() -> str:
 
 
 class ServerTask:
-    """One server of a session."""
+    """One server of a session. Requests raise `ToolError` if it does not run, refuses them or ends."""
 
     def __init__(self, name: str, server: ToolServer, origin: str, parts: ServerParts) -> None:
         self.name = name
@@ -54,12 +53,10 @@ class ServerTask:
         """File, with its line if known, that configures the server."""
         self.state: State = "connecting"
         self.error = ""
-        """Reason why it does not run; empty if it does."""
         self.info = ""
         """Name and version, as the server reports them."""
         self.tools: tuple[ListedTool, ...] = ()
         self.left_out: tuple[str, ...] = ()
-        """Messages about tools that are not used."""
         self.prompts: Sequence[OfferedPrompt] = ()
         self.resources: Sequence[OfferedResource] = ()
         self.log = ServerLog(name)
@@ -147,28 +144,16 @@ class ServerTask:
             self._session.fail("it was stopped")
 
     async def call(self, tool: ListedTool, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Call a tool.
-
-        Raises:
-            ToolError: the server does not run, refused the call, or ended during it.
-        """
+        """Call a tool."""
         return await self._live.call(tool.raw_name, arguments, context)
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """Return the text of a prompt.
-
-        Raises:
-            ToolError: the server does not run, or refused it.
-        """
+        """Return the text of a prompt."""
         async with asyncio.timeout(self.server.timeout):
             return await self._live.prompt(name, arguments)
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
-        """Return the content of a resource.
-
-        Raises:
-            ToolError: the server does not run, or refused it.
-        """
+        """Return the content of a resource."""
         async with asyncio.timeout(self.server.timeout):
             return await self._live.resource(uri)
 
@@ -182,12 +167,7 @@ class ServerTask:
         raise ToolError(f"The MCP server {self.name} {state}")
 
     async def _serve(self) -> None:
-        """Start the server and serve until it ends or is restarted.
-
-        Raises:
-            ConfigurationError: it cannot start until something is changed.
-            ToolError: it did not start, or it ended.
-        """
+        """Start the server and serve until it ends or is restarted."""
         try:
             session = await self._make_session()
         except ConfigurationError:

@@ -1,32 +1,35 @@
 """Transport over the standard streams of a child process.
 
 The SDK's own transport keeps a line of any length in memory and reads as fast as the server writes. This one bounds
-both, and it reports when the process ends.
+both, and it reports when the process ends. Messages that are not quite JSON-RPC are repaired: a call would wait in vain
+for an answer that is thrown away.
 """
 
 import asyncio
 import errno
+import json
 import os
 import shutil
 import signal
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import anyio
+import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.pipes import close_pipes
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
 from tui_agent.protocol.tool_server import ToolServer
 
-from .message_repair import message_of
-from .server_log import ServerLog
+from .server_parts import ProcessTree, ServerLog
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
+
 
 LONGEST_MESSAGE = 16 * 1024 * 1024
 """Bytes of the longest message that a server may send; a longer one ends the connection."""
@@ -34,31 +37,14 @@ _CHUNK = 64 * 1024
 _BURST = 100
 _PAUSE = 0.01
 """After each `_BURST` messages the transport pauses this many seconds, so that a flood cannot delay the screen."""
-_EXIT_CHECK = 0.01
 _EXIT_SECONDS = 1.0
 """Seconds that a process gets to end after its input was closed, and again after SIGTERM."""
-
-
-class ProcessTree(Protocol):
-    """The processes of one server, also those that leave its session."""
-
-    def prepare(self, argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return the command line and the environment that mark them. Blocks."""
-        ...
-
-    def started(self, pid: int) -> None:
-        """Name the first process."""
-        ...
-
-    def end(self, pid: int | None) -> tuple[str, ...]:
-        """End all that still run; return names and ids. Blocks."""
-        ...
 
 
 class ServerProcess:
     """The process of a server."""
 
-    def __init__(self, process: asyncio.subprocess.Process, tree: "ProcessTree | None" = None) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, tree: ProcessTree | None = None) -> None:
         self.process = process
         self.tree = tree
         """Everything that it starts; None: only its process group is known."""
@@ -86,14 +72,9 @@ async def start_process(
     log: ServerLog,
     tree: ProcessTree | None = None,
 ) -> ServerProcess:
-    """Start the program of a server in a session and process group of its own.
+    """Start the program of a server, expanded, in a session and process group of its own.
 
-    Args:
-        server: the server, expanded.
-        shown: its command line as written, without the values of variables, which may be secrets.
-        environment: the environment that the program inherits, without secrets.
-        log: for the lines of its standard error.
-        tree: marks its processes; None: nothing does.
+    `shown` is its command line without the values of variables, which may be secrets; `tree` marks its processes.
 
     Raises:
         ToolError: the program cannot be started.
@@ -135,11 +116,7 @@ async def start_process(
 
 
 def _expect_program(command: str, directory: Path, environment: Mapping[str, str]) -> None:
-    """Check that a program exists, because the one that marks it would only report a code.
-
-    Raises:
-        OSError: it does not.
-    """
+    """Check that a program exists, because the one that marks it would only report a code."""
     if "\0" in command:
         raise ValueError("embedded null byte")
     found = directory / command if os.sep in command else shutil.which(command, path=environment.get("PATH"))
@@ -165,7 +142,7 @@ async def stdio_streams(started: ServerProcess, log: ServerLog) -> AsyncGenerato
                         await from_server.send(message)
                     count += 1
                     await asyncio.sleep(0 if count % _BURST else _PAUSE)
-            await _has_exited(process)  # The exit code is known a moment after the end of the output.
+            await has_exited(process, _EXIT_SECONDS)  # The exit code is known a moment after the end of the output.
             started.ended.set()
 
     async def write_messages() -> None:
@@ -198,11 +175,7 @@ async def stdio_streams(started: ServerProcess, log: ServerLog) -> AsyncGenerato
 
 
 async def _lines(stream: asyncio.StreamReader | None, started: ServerProcess | None) -> AsyncGenerator[bytes]:
-    """Yield the lines of a stream.
-
-    Args:
-        started: the process whose connection a line that is too long ends; None: such a line is skipped.
-    """
+    """Yield the lines of a stream; a line that is too long ends the process, or is skipped if there is none."""
     assert stream is not None
     parts: list[bytes] = []
     size = 0
@@ -239,24 +212,51 @@ async def _finish(process: asyncio.subprocess.Process) -> None:
         process.stdin.close()
     for ending in (None, signal.SIGTERM, signal.SIGKILL):
         if ending is not None:
-            _signal_group(process, ending)
-        if await _has_exited(process):
+            signal_group(process.pid, ending)
+        if await has_exited(process, _EXIT_SECONDS):
             break
-    _signal_group(process, signal.SIGKILL)
+    signal_group(process.pid, signal.SIGKILL)
     close_pipes(process)
 
 
-async def _has_exited(process: asyncio.subprocess.Process) -> bool:
-    """Return True once the process has exited; False if it is still there after `_EXIT_SECONDS`.
+def message_of(line: bytes) -> types.JSONRPCMessage | None:
+    """Return the message of a line, repaired if need be; None if the line is none.
 
-    `process.wait` would also wait for the end of its output, which no one reads any more.
+    Repaired are texts that are not UTF-8, half characters, bare control characters, a missing version, and errors and
+    results of another type.
     """
-    deadline = time.monotonic() + _EXIT_SECONDS
-    while process.returncode is None and time.monotonic() < deadline:
-        await asyncio.sleep(_EXIT_CHECK)
-    return process.returncode is not None
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass
+    try:
+        value: object = json.loads(line.decode("utf-8-sig", "replace"), strict=False)
+        # Half a character can be written in JSON, but not sent on.
+        whole: object = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        if not is_object(whole) or whole.keys().isdisjoint(("id", "method")):
+            return None
+        return types.jsonrpc_message_adapter.validate_python(_plain(whole), by_name=False)
+    except (ValueError, RecursionError):
+        return None
 
 
-def _signal_group(process: asyncio.subprocess.Process, ending: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, ending)
+def _plain(message: JsonObject) -> JsonObject:
+    plain: JsonObject = {**message, "jsonrpc": "2.0"}
+    if isinstance(key := plain.get("id"), float) and key.is_integer():
+        plain["id"] = int(key)
+    if "method" in plain:
+        if not is_object(plain.get("params")):
+            plain.pop("params", None)
+    elif (error := plain.get("error")) is not None:
+        plain.pop("result", None)
+        plain["error"] = _plain_error(error)
+    elif not is_object(result := plain.get("result")):
+        plain["result"] = {} if result is None else {"content": result}
+    return plain
+
+
+def _plain_error(error: object) -> JsonObject:
+    fields = error if is_object(error) else {"message": error}
+    code, words = fields.get("code"), fields.get("message")
+    text = words if isinstance(words, str) else json.dumps(error, ensure_ascii=False)
+    return {"data": fields.get("data"), "code": code if type(code) is int else types.INTERNAL_ERROR, "message": text}

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
 
 _LARGEST = 256 * 1024
 
@@ -20,7 +19,6 @@ class TokenStore:
     def __init__(self, folder: Path, server: str, url: str) -> None:
         digest = hashlib.sha256(f"{server}\n{url}".encode("utf-8", "replace")).hexdigest()[:16]
         self.path = folder / f"{server}-{digest}.json"
-        """The file."""
         self._url = url
 
     def read(self) -> JsonObject:

@@ -17,13 +17,11 @@ from tui_agent.protocol.visible_text import escaped
 PREFIX = "mcp__"
 """Beginning of the names of all tools of servers."""
 LONGEST_NAME = 64
-"""Characters of a tool's name in requests."""
 LONGEST_DESCRIPTION = 2_000
 """Characters of a tool's description; the rest is cut."""
 LARGEST_SCHEMA = 64 * 1024
 """Characters of a schema as JSON."""
 MOST_TOOLS = 500
-"""Tools of one server."""
 
 _LONGEST_WORDS = 1_000
 """Characters of a description inside a schema."""
@@ -41,7 +39,6 @@ class ListedTool:
 
     server: str
     raw_name: str
-    """Name on the wire."""
     name: str
     """`mcp__SERVER__TOOL`."""
     description: str
@@ -166,11 +163,7 @@ def _depth(value: object) -> int:
 
 
 def _expansion(root: JsonObject, schema: object, known: dict[int, int], open_now: frozenset[int]) -> int:
-    """Return how many schemas one value is checked against by a schema and all schemas below it.
-
-    Raises:
-        ValueError: too many, or a schema refers to itself without an end.
-    """
+    """Return how many schemas one value is checked against by a schema and all schemas below it."""
     if not is_object(schema):
         return 1
     if id(schema) in open_now:
@@ -239,11 +232,7 @@ def _for_model(schema: JsonObject) -> JsonObject:
 
 
 def _plain(value: object, *, is_table: bool = False) -> object:
-    """Return a part of a schema with plain words and without regular expressions.
-
-    Args:
-        is_table: True if its keys are names, not keywords.
-    """
+    """Return a part of a schema with plain words and without regular expressions; keys of a table are names."""
     if is_array(value):
         return [_plain(one) for one in value]
     if isinstance(value, str):

@@ -21,7 +21,6 @@ from .rules.verdicts import Finding
 MAX_RULES = 8
 """Maximum number of rules that one answer may store."""
 MAX_NAMED = 3
-"""Maximum number of denied paths that a reason names."""
 
 _ASKING_SORTS: dict[ChangeSort, str] = {"packages": "installed packages", "repository": "the repository"}
 """Sorts that accept_edits does not keep, in words."""

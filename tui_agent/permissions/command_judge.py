@@ -21,9 +21,7 @@ from .commands.script_reader import UNKNOWN, Script, SimpleCommand, read_script
 from .commands.wrappers import INTERPRETERS, base_name, inner_commands
 
 MAX_SHOWN = 4_000
-"""Maximum length of a part's displayed text, in characters."""
 MAX_PARTS = 200
-"""Maximum number of parts that a decision lists."""
 MAX_PATHS = 100
 """Maximum number of words of a command that are compared with rules on paths."""
 

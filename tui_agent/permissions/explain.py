@@ -26,7 +26,6 @@ _PLACE_WORDS: dict[Place, str] = {
 }
 
 FindTool = Callable[[str], Tool | None]
-"""Returns the tool of a name, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +45,10 @@ class PermissionDefaults:
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
-    """Decide one call; never raises.
+    """Decide one call, given as `{"tool", "input", "mode"?, "rules"?, "cwd"?}` from JSON; never raises.
 
-    Args:
-        record: `{"tool", "input", "mode"?, "rules"?, "cwd"?}`, as parsed from JSON.
-        find_tool: returns the tool that declares the call's subject.
-        defaults: mode, rules and workspace for records without.
-
-    Returns:
-        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "place"?}`, the place for a shell
-        command; source `invalid` for a record that does not describe a call.
+    Return `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "place"?}`, the place for a shell
+    command; source `invalid` for a record that does not describe a call.
     """
     try:
         request = _read(record, find_tool, defaults)
@@ -125,11 +118,7 @@ class _UnknownTool(Tool):
 
 
 def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> _Request:
-    """Parse a record.
-
-    Raises:
-        ConfigurationError: the record does not describe a call; the text names the field and the expected value.
-    """
+    """Parse a record."""
     if not is_object(record):
         raise ConfigurationError('a record must be an object such as {"tool":"bash","input":{"command":"ls"}}')
     name: object = record.get("tool")

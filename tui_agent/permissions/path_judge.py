@@ -38,7 +38,6 @@ class PathLookup:
         self, roots: WorkspaceRoots, private_paths: Sequence[Path] = (), readable_paths: Sequence[Path] = ()
     ) -> None:
         self.roots = roots
-        """The workspace and its added folders."""
         self._private = _Places(map(str, private_paths))
         self._own_definitions = _Places(map(os.path.expanduser, _OWN_DEFINITIONS))
         self._readable = _Places(os.path.realpath(path) for path in readable_paths)

@@ -104,7 +104,6 @@ class PermissionPolicy:
         self._changes = ChangesJudge(self._paths)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted)
         self.is_trusted = is_trusted
-        """True if the user trusts the contents of the workspace."""
         self._relaxed_reads, self._trial = relaxed_reads, trial
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
@@ -352,8 +351,7 @@ class PermissionPolicy:
     def grant(self, rule: str, scope: GrantScope) -> str | None:
         """Store a rule that was proposed, or that `grant_refusal` accepted. It answers an `ask`, never a `deny`.
 
-        Returns:
-            The file with the rule, or None if it is only in memory.
+        Return the file with the rule, or None if it is only in memory.
 
         Raises:
             ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.
@@ -441,10 +439,7 @@ def _expect_path(name: str, path: object) -> None:
 def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
     """True if a command is plain and in the list of those that only read; never raises, and is False in doubt.
 
-    Args:
-        command: byte for byte as it would run.
-        workspace: the directory that it may read.
-        readable_paths: paths outside that may be read like it.
+    It may read the workspace and the readable paths outside.
     """
     return _judge_without_rules(workspace, tuple(readable_paths)).only_reads(command)
 

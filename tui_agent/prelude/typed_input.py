@@ -25,15 +25,23 @@ _BACKSPACES = ("\x7f", "\x08", "\x1b[127u")
 _CLEAR = ("\x15", "\x1b[117;5u")
 _ENTERS = ("\r", "\x1b[13u")
 _NEW_LINES = ("\n", "\x1b[13;2u", "\x1b[13;3u")
-_FIRST_EMOJI = 0x2600
-_JOINING = (
+_DISPUTED = (
     range(0x1160, 0x1200),
+    range(0x2630, 0x2638),
+    range(0x268A, 0x2690),
     range(0x3164, 0x3165),
-    range(0xFFA0, 0xFFA1),
+    range(0x4DC0, 0x4E00),
     range(0xD7B0, 0xD800),
-    range(0x1D000, 0x20000),
+    range(0xFFA0, 0xFFA1),
+    range(0xFFFD, 0xFFFE),
+    range(0x1D300, 0x1D378),
+    range(0x1F3FB, 0x1F400),
 )
-"""Letters that form a syllable with the one before, and signs that are not in every font."""
+"""Letters that form a syllable with the one before, signs that are wide since Unicode 16, U+FFFD, and skin tones."""
+_FIRST_EMOJI = "\u2600"
+_JOINER = "\u200d"
+_FORMS = "\ufe0e\ufe0f\u20e3"
+"""Signs that make one of the character before: text, an emoji, a key cap."""
 
 
 def cells(character: str) -> int:
@@ -46,8 +54,7 @@ def cells(character: str) -> int:
     kind, code = unicodedata.category(character), ord(character)
     if kind in ("Mn", "Me"):
         return 0
-    is_letter = kind[0] in "LNP" or kind in ("Sc", "Sm", "Zs") or (kind[0] == "S" and code < _FIRST_EMOJI)
-    if not is_letter or any(code in part for part in _JOINING):
+    if not (kind[0] in "LNPS" or kind == "Zs") or any(code in part for part in _DISPUTED):
         return -1
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
@@ -85,7 +92,7 @@ class TypedInput:
     def shown(self) -> str:
         """Text to show in the composer: the line of the caret."""
         known = UNKNOWN * bool(self._known_from) + self._messages[-1][self._known_from :]
-        return "".join(map(_painted, known.rpartition("\n")[2][:LONGEST_WORDS]))
+        return _painted(known.rpartition("\n")[2][:LONGEST_WORDS])
 
     def shown_in(self, width: int) -> str:
         """Return the text to show in a row; one of its cells is the cursor's."""
@@ -93,7 +100,7 @@ class TypedInput:
         for place, character in enumerate(text):
             width -= cells(character)
             if width <= 0:
-                return text[:place]
+                return _painted(text[:place])
         return text
 
     @property
@@ -129,9 +136,39 @@ class TypedInput:
             self._known_from = len(draft)
 
 
-def _painted(character: str) -> str:
-    """Return what the row shows for a character."""
+def _painted(text: str) -> str:
+    """Return what the row shows for a text. Of characters that form one emoji, of which terminals disagree how wide it
+    is, only the first is shown."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    before = ""
+    for character in text:
+        if character in _FORMS or _continues_emoji(before, character):
+            pass
+        elif not _is_flag_letter(character):
+            shown.append(_painted_alone(character))
+        elif not _is_flag_letter(before):
+            shown.append(PLACEHOLDER)
+        else:
+            shown[-1], before = before + character, ""
+            continue
+        before = character
+    return "".join(shown)
+
+
+def _continues_emoji(before: str, character: str) -> bool:
+    if before == _JOINER:
+        return character >= _FIRST_EMOJI
+    return "\U0001f3fb" <= character <= "\U0001f3ff" and before >= _FIRST_EMOJI
+
+
+def _is_flag_letter(character: str) -> bool:
+    """Return True for half of a flag: two are two cells wide, one alone is as wide as the terminal likes."""
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _painted_alone(character: str) -> str:
     if character.isprintable():
         return character if cells(character) >= 0 else PLACEHOLDER
-    width = cells(character)
-    return " " * max(width, character == "\t")
+    return " " * max(cells(character), character == "\t")

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from .diffs import NO_DIFF, Diff
-from .messages import FrozenModel, JsonObject, Usage
+from .messages import FrozenModel, JsonObject, TrustedModel, Usage
 
 Status = Literal[
     "idle",
@@ -23,7 +23,7 @@ Status = Literal[
 # --- sub-agents, background work, servers, domain ---------------------------------------------------------------------
 
 
-class SubagentStarted(FrozenModel):
+class SubagentStarted(TrustedModel):
     """A call started a sub-agent."""
 
     type: Literal["subagent.started"] = "subagent.started"
@@ -33,7 +33,7 @@ class SubagentStarted(FrozenModel):
     task: str
 
 
-class SubagentEnded(FrozenModel):
+class SubagentEnded(TrustedModel):
     """A sub-agent ended."""
 
     type: Literal["subagent.ended"] = "subagent.ended"
@@ -45,7 +45,7 @@ class SubagentEnded(FrozenModel):
     usage: Usage = Usage()
 
 
-class BackgroundStarted(FrozenModel):
+class BackgroundStarted(TrustedModel):
     """Background work started."""
 
     type: Literal["background.started"] = "background.started"
@@ -54,7 +54,7 @@ class BackgroundStarted(FrozenModel):
     command: str = ""
 
 
-class BackgroundOutput(FrozenModel):
+class BackgroundOutput(TrustedModel):
     """Output of background work."""
 
     type: Literal["background.output"] = "background.output"
@@ -67,7 +67,7 @@ ENDED_WITH_SESSION = "ended_with_session"
 """Status of background work that the end of the session ended."""
 
 
-class BackgroundEnded(FrozenModel):
+class BackgroundEnded(TrustedModel):
     """Background work ended. `status` is `exited`, `killed`, `timeout`, `failed`, `ended_with_session`, `detached` or,
     in a resumed session, `unknown`."""
 
@@ -78,7 +78,7 @@ class BackgroundEnded(FrozenModel):
     code: int | None = None
 
 
-class McpStatus(FrozenModel):
+class McpStatus(TrustedModel):
     """The state of a tool server changed."""
 
     type: Literal["mcp.status"] = "mcp.status"
@@ -103,14 +103,14 @@ class TodoItem(FrozenModel):
     status: Literal["pending", "in_progress", "done"]
 
 
-class TodoUpdated(FrozenModel):
+class TodoUpdated(TrustedModel):
     """The model's list of tasks; replaces the one before."""
 
     type: Literal["todo.updated"] = "todo.updated"
     items: tuple[TodoItem, ...]
 
 
-class PlanProposed(FrozenModel):
+class PlanProposed(TrustedModel):
     """The model proposes a plan."""
 
     type: Literal["plan.proposed"] = "plan.proposed"
@@ -118,7 +118,7 @@ class PlanProposed(FrozenModel):
     text: str
 
 
-class PlanResolved(FrozenModel):
+class PlanResolved(TrustedModel):
     """The user accepted or rejected a plan."""
 
     type: Literal["plan.resolved"] = "plan.resolved"
@@ -127,7 +127,7 @@ class PlanResolved(FrozenModel):
     note: str = ""
 
 
-class QuestionAsked(FrozenModel):
+class QuestionAsked(TrustedModel):
     """The model asks the user a question."""
 
     type: Literal["question.asked"] = "question.asked"
@@ -136,7 +136,7 @@ class QuestionAsked(FrozenModel):
     options: tuple[str, ...] = ()
 
 
-class QuestionAnswered(FrozenModel):
+class QuestionAnswered(TrustedModel):
     """The user answered a question."""
 
     type: Literal["question.answered"] = "question.answered"
@@ -158,7 +158,7 @@ class FileState(FrozenModel):
     """True if the content was saved."""
 
 
-class FileChanged(FrozenModel):
+class FileChanged(TrustedModel):
     """A tool, an undo or a rewind changed a file."""
 
     type: Literal["file.changed"] = "file.changed"
@@ -181,7 +181,7 @@ class FileChanged(FrozenModel):
 # --- notices, status --------------------------------------------------------------------------------------------------
 
 
-class Warned(FrozenModel):
+class Warned(TrustedModel):
     """A problem that does not stop the work."""
 
     type: Literal["warning"] = "warning"
@@ -190,7 +190,7 @@ class Warned(FrozenModel):
     context: JsonObject = Field(default_factory=dict)
 
 
-class Failed(FrozenModel):
+class Failed(TrustedModel):
     """An error; the text says what happened, what was kept and what to do."""
 
     type: Literal["error"] = "error"
@@ -199,7 +199,7 @@ class Failed(FrozenModel):
     context: JsonObject = Field(default_factory=dict)
 
 
-class Noticed(FrozenModel):
+class Noticed(TrustedModel):
     """Information for the user."""
 
     type: Literal["notice"] = "notice"
@@ -208,7 +208,7 @@ class Noticed(FrozenModel):
     context: JsonObject = Field(default_factory=dict)
 
 
-class StatusChanged(FrozenModel):
+class StatusChanged(TrustedModel):
     """The agent's activity changed."""
 
     type: Literal["status.changed"] = "status.changed"

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 
 def seconds_text(seconds: float, *, tenths: bool = True) -> str:
-    """Return a duration: `0.04 s`, `12.3 s`, `2:05`, `1:02:05`.
+    """Return a duration: `0.04 s`, `12.3 s`, `2:05`, `1:02:05`; a negative one counts as 0.
 
-    Args:
-        seconds: the duration; a negative one counts as 0.
-        tenths: True to show tenths of a second; False for a clock that should not flicker.
+    Without tenths, it suits a clock that should not flicker.
     """
     seconds = max(0.0, seconds)
     if seconds < 59.95:

@@ -9,7 +9,7 @@ import asyncio
 import difflib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Any, Protocol, TypeVar, Union, cast, get_args, get_origin, overload
@@ -239,6 +239,11 @@ class Subscription:
         self._bus.unsubscribe(self)
         self._arrived.set()
         self._urgent.set()
+
+    @property
+    def waiting(self) -> Sequence[Envelope]:
+        """The queued events."""
+        return self._waiting
 
     def drain(self) -> list[Envelope]:
         """Return the queued events without waiting."""

@@ -148,12 +148,7 @@ class Diff(str):
     _parts: "Sequence[Diff]"
 
     def __new__(cls, text: str = "", *, counts: tuple[int, int] | None = None) -> "Diff":
-        """Return the diff with a text.
-
-        Args:
-            text: empty if nothing differs.
-            counts: lines added and removed, if the text does not have them all.
-        """
+        """Return the diff with a text, empty if nothing differs; `counts` are for a text that is cut."""
         diff = super().__new__(cls, text)
         diff._files, diff._counts, diff._parts = None, counts, ()
         return diff

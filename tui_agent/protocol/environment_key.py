@@ -16,14 +16,10 @@ def is_own_api(address: str | None) -> bool:
 def environment_credential(
     base_url: str | None, environment: Mapping[str, str] | None = None
 ) -> tuple[str | None, str | None]:
-    """Return the key and the token for an address, at most one of them.
+    """Return the key and the token for an address, by default that of `ANTHROPIC_BASE_URL`; at most one of them.
 
     The API itself gets `ANTHROPIC_API_KEY`, else `ANTHROPIC_AUTH_TOKEN`. A gateway gets the token if there is one, and
     then never the key; but a token that comes with another gateway's address in `ANTHROPIC_BASE_URL` is not for it.
-
-    Args:
-        base_url: the address; None: `ANTHROPIC_BASE_URL`, or the API's own.
-        environment: variables; None: those of the process.
     """
     variables = os.environ if environment is None else environment
     key, token = variables.get("ANTHROPIC_API_KEY") or None, variables.get("ANTHROPIC_AUTH_TOKEN") or None

@@ -35,13 +35,9 @@ class WatchedFiles:
     """The files to watch: single files, and all files with one ending in some directories. Its methods block."""
 
     def __init__(self, files: Iterable[Path] = (), directories: Iterable[Path] = (), ending: str = ".toml") -> None:
-        """Store the paths; nothing is read.
+        """Store the paths; read nothing.
 
-
-        Args:
-            files: single files; they need not exist yet.
-            directories: directories of which the files with the ending are watched, without subdirectories.
-            ending: end of the file names in `directories`.
+        The files need not exist yet. Of the directories, the files with the ending are watched, without subdirectories.
         """
         self._files = tuple(files)
         self._directories = tuple(directories)

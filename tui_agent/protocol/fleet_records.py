@@ -122,8 +122,7 @@ class UnitRow(FrozenModel):
     def without_driver(self, at: int) -> "UnitRow":
         """Return the row once the driver is gone: a unit that has not ended is interrupted, or was never started.
 
-        Args:
-            at: milliseconds since the epoch of the driver's last sign, at which an open span ends.
+        An open span ends at the driver's last sign, in milliseconds since the epoch.
         """
         if self.ended or self.state == "interrupted":
             return self
@@ -157,11 +156,7 @@ class FleetStatus(FrozenModel):
     """Last notices of the driver, such as a lost worker; the oldest first."""
 
     def without_driver(self, at: int) -> "FleetStatus":
-        """Return the status once the driver is gone: nothing runs, asks or waits for a rate limit.
-
-        Args:
-            at: milliseconds since the epoch of the driver's last sign.
-        """
+        """Return the status once the driver is gone, since its last sign: nothing runs, asks or waits for a limit."""
         rows = tuple(row.without_driver(at) for row in self.rows)
         return self.model_copy(update={"running": False, "rows": rows, "questions": (), "paused_until": 0})
 

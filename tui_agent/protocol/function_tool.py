@@ -59,25 +59,20 @@ class FunctionTool(Tool):
         return self.function(*args, **kwargs)
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        """True if the call changes nothing."""
         return _answer(self._traits.read_only, arguments)
 
     def is_concurrency_safe(self, arguments: JsonObject) -> bool:
-        """True if the call may run beside others."""
         trait = self._traits.concurrency_safe
         return self.is_read_only(arguments) if trait is None else _answer(trait, arguments)
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        """Return the seconds the call may execute."""
         return self._traits.timeout
 
     def accesses(self, arguments: JsonObject) -> Accesses | None:
-        """Return the resolved paths the call touches; None if unknown."""
         found = self._traits.accesses(arguments) if self._traits.accesses else None
         return None if found is None else Accesses.of(found.reads, found.writes, found.searches)
 
     def summarise(self, arguments: JsonObject) -> str:
-        """Return the arguments in one line."""
         return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:

@@ -1,7 +1,10 @@
-"""Configuration of a language server."""
+"""Configuration of a language server, and the questions about code that it answers."""
 
 import shlex
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
@@ -33,3 +36,38 @@ class LanguageServer(FrozenModel):
     def shown(self) -> str:
         """The command line, as written."""
         return shlex.join(self.command)
+
+
+LookupKind = Literal["definition", "references", "symbols", "hover"]
+
+
+@dataclass(frozen=True, slots=True)
+class CodePosition:
+    """A place in a text; both numbers count from 1, `column` in characters."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """A place in a file."""
+
+    path: Path
+    position: CodePosition
+    words: str = ""
+    """Kind and name of a symbol, such as `function add`; empty for other places."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupAnswer:
+    """Answer to one question."""
+
+    places: Sequence[CodePlace] = ()
+    text: str = ""
+    """Description, for `hover`."""
+
+
+LookUp: TypeAlias = Callable[[LookupKind, Path | None, CodePosition | None, str], Awaitable[LookupAnswer]]
+"""Answers a question of a kind about the name at a position of a file, or about the symbols of a file, or without one
+about those of the workspace whose names match a text. Raises `ToolError` if no server can answer it."""

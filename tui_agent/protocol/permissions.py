@@ -196,10 +196,7 @@ class PermissionChecker(Protocol):
         ...
 
     def grant(self, rule: str, scope: GrantScope) -> str | None:
-        """Store an allow rule by the user. It overrides `ask`, never `deny`.
-
-        Returns:
-            The file with the rule; None if the rule is in memory only.
+        """Store an allow rule by the user, which overrides `ask`, never `deny`; return its file, None for memory.
 
         Raises:
             ConfigurationError: the rule is not valid, or its scope cannot be stored.

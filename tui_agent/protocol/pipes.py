@@ -1,4 +1,4 @@
-"""Standard input and output that never block the event loop, and the end of a child's pipes.
+"""Standard input and output that never block the event loop, and the end of a child and of its pipes.
 
 Each stream has a thread: that works for files, pipes and terminals alike, whereas non-blocking mode would apply to
 every process that shares the descriptor. The threads are daemons, so that a blocked read or write does not keep the
@@ -11,8 +11,10 @@ import os
 import queue
 import select
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -24,6 +26,8 @@ LINES_AHEAD = 64
 
 BACKLOG = 1024 * 1024
 """Unwritten bytes above which `PipeWriter.room` waits."""
+
+_EXIT_CHECK = 0.01
 
 _T = TypeVar("_T")
 
@@ -70,11 +74,9 @@ class LineReader:
 
 
 def read_everything(descriptor: int, limit: int | None = None) -> bytes:
-    """Read until the end of the input, or until there is more than a limit; blocks.
+    """Read until the end of the input; blocks.
 
-    Args:
-        descriptor: the input.
-        limit: bytes; with more, the result is longer than this, and the rest is not read. None: no limit.
+    With more bytes than a limit, the result is longer than this, and the rest is not read.
     """
     pieces: list[bytes] = []
     size = 0
@@ -154,6 +156,23 @@ class PipeWriter:
 
     def _end(self, _: None) -> None:
         self._over.set()
+
+
+def signal_group(leader: int, number: int) -> None:
+    """Send a signal to the group of processes that one started; nothing if none is left."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+async def has_exited(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Return True once a process has exited; False if it is still there after some seconds.
+
+    `process.wait` would also wait for the end of its output, which no one may read any more.
+    """
+    deadline = time.monotonic() + seconds
+    while process.returncode is None and time.monotonic() < deadline:
+        await asyncio.sleep(_EXIT_CHECK)
+    return process.returncode is not None
 
 
 def close_pipes(process: asyncio.subprocess.Process) -> None:

@@ -1,6 +1,7 @@
 """Safe reading of files of any origin: regular ones of limited size, as a pipe would block. Syncing of directories.
 
-Read without blocking the event loop, each operation on a file runs in a thread, through `aiofiles`.
+Read without blocking the event loop, a small file is opened, read and closed in one go in a thread; what follows the
+start of a larger one is read through `aiofiles`. Directories of our own are made private.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache
-from io import BufferedReader
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -23,8 +24,12 @@ Opener = Callable[[str, int], int]
 """Function that opens a path and returns the descriptor, as for the built-in `open`; called in a thread."""
 
 
+AHEAD = 64 * 1024
+"""Bytes that are read in the same go in which a file is opened: changing threads takes longer."""
+
+
 @asynccontextmanager
-async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["AsyncBufferedReader", None]:
+async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["FileReader", None]:
     """Open a file with `opener` for reading bytes.
 
     A cancelled caller does not wait for an operation that is still running, such as a read from a slow disk: the
@@ -33,19 +38,78 @@ async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["AsyncBu
     Raises:
         Exception: anything that `opener` raises.
     """
-    # In a thread: an import waits while another thread imports, and the event loop must not.
-    aiofiles = _load() if _load.cache_info().currsize else await asyncio.to_thread(_load)
     thread = _FileThread()
     try:
-        yield await aiofiles.open(path, "rb", opener=opener, executor=thread)
+        file = await asyncio.wrap_future(thread.submit(_OpenFile, path, opener))
+        yield FileReader(file, thread)
     except asyncio.CancelledError:
         thread.close_file()
         raise
     except BaseException:
-        await asyncio.shield(asyncio.wrap_future(thread.close_file()))
+        await _wait_for(thread.close_file())
         raise
     else:
-        await asyncio.shield(asyncio.wrap_future(thread.close_file()))
+        await _wait_for(thread.close_file())
+
+
+async def _wait_for(closing: "Future[None] | None") -> None:
+    if closing is not None:
+        await asyncio.shield(asyncio.wrap_future(closing))
+
+
+class FileReader:
+    """A file that is being read. A small one was read, and closed, when it was opened."""
+
+    def __init__(self, file: "_OpenFile", thread: "_FileThread") -> None:
+        self._file, self._thread = file, thread
+        self._place = 0
+        """Bytes of the start that were returned."""
+        self._rest: AsyncBufferedReader | None = None
+
+    async def read(self, size: int) -> bytes:
+        """Return the next `size` bytes; fewer only at the end of the file."""
+        start = self._file.start[self._place : self._place + size]
+        self._place += len(start)
+        if len(start) == size or self._file.is_closed:
+            return start
+        if self._rest is None:
+            # In a thread: an import waits while another thread imports, and the event loop must not.
+            aiofiles = _load() if _load.cache_info().currsize else await asyncio.to_thread(_load)
+            opening = aiofiles.open(self._file.descriptor, "rb", closefd=False, executor=self._thread)
+            self._rest = cast("AsyncBufferedReader", await opening)
+        return start + await self._rest.read(size - len(start))
+
+    async def seek(self, place: int) -> None:
+        """Continue at this byte."""
+        length = len(self._file.start)
+        self._place = min(place, length)
+        if self._rest is not None:
+            await self._rest.seek(max(place, length))
+
+
+class _OpenFile:
+    """A file with its start, opened in a thread. It is closed if there is no more of it."""
+
+    def __init__(self, path: str, opener: Opener) -> None:
+        self.descriptor = opener(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.start = b""
+        self.is_closed = False
+        try:
+            # The start of a pipe may never come.
+            while stat.S_ISREG(os.fstat(self.descriptor).st_mode) and len(self.start) < AHEAD:
+                piece = os.read(self.descriptor, AHEAD - len(self.start))
+                if not piece:
+                    self.close()
+                    break
+                self.start += piece
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            os.close(self.descriptor)
 
 
 @cache
@@ -70,23 +134,28 @@ class _FileThread(ThreadPoolExecutor):
             self._opened = operation
         return operation
 
-    def close_file(self) -> Future[None]:
-        """Close the file after the operation that is running, if any, and end the thread. Does not block."""
-        opened = self._opened
-        if opened is None:  # The thread could not be started. Its queue still has the call that opens the file.
-            self.shutdown(wait=False, cancel_futures=True)
-            closing: Future[None] = Future()
-            closing.set_result(None)
-            return closing
-        closing = self.submit(_close, opened)
-        self.shutdown(wait=False)
+    def close_file(self) -> Future[None] | None:
+        """Close the file after the operation that is running, if any, and end the thread. Does not block.
+
+        Returns:
+            The closing; None if the file is closed already, or was never opened.
+        """
+        opened, closing = self._opened, None
+        if opened is not None and not (opened.done() and _is_closed(opened)):
+            closing = self.submit(_close, opened)
+        # If the thread could not be started, its queue still has the call that opens the file.
+        self.shutdown(wait=False, cancel_futures=opened is None)
         return closing
 
 
-def _close(opened: Future[Any]) -> None:
+def _is_closed(opened: "Future[_OpenFile]") -> bool:
+    return opened.cancelled() or opened.exception() is not None or opened.result().is_closed
+
+
+def _close(opened: "Future[_OpenFile]") -> None:
     """Close a file, also if its caller never received it because of a cancellation."""
-    if not opened.cancelled() and opened.exception() is None:
-        cast(BufferedReader, opened.result()).close()
+    if not _is_closed(opened):
+        opened.result().close()
 
 
 MAX_BYTES = 1024 * 1024
@@ -144,11 +213,7 @@ class _Opener:
         return descriptor
 
     def checked(self, content: bytes) -> bytes:
-        """Return the content that was read.
-
-        Raises:
-            OSError: it is larger than the limit.
-        """
+        """Return the content that was read."""
         if len(content) > self._limit:
             raise OSError(f"{self._path} is larger than {self._limit:,} bytes")
         return content
@@ -165,3 +230,25 @@ def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> N
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+PRIVATE_MODE = 0o700
+"""Mode of such a directory."""
+
+
+def make_private_directories(path: Path) -> None:
+    """Create a directory and its missing parents with mode 0700, under any umask; existing ones stay as they are.
+
+    `Path.mkdir(mode, parents=True)` gives the parents another mode.
+
+    Raises:
+        OSError: one cannot be created, or a file has the name.
+    """
+    missing = [path]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for directory in reversed(missing):
+        directory.mkdir(PRIVATE_MODE, exist_ok=True)
+        if directory.stat().st_mode & 0o700 != PRIVATE_MODE:
+            # A umask that takes the owner's rights, too.
+            directory.chmod(PRIVATE_MODE)

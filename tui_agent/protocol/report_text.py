@@ -38,9 +38,7 @@ _SUBJECTS = ("command", "path", "pattern", "url")
 def report_text(report: AgentRunReport, saved: str = "") -> str:
     """Return the report, a line for each step and call. Its texts are not sanitised.
 
-    Args:
-        report: the report.
-        saved: the time that overlapping calls saved, in words; empty if it is not known or not worth a word.
+    `saved` is the time that overlapping calls saved, in words.
     """
     cost = money_text(report.cost_usd)
     lines = [

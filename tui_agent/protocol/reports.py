@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from .errors import TuiAgentError
-from .messages import FrozenModel, JsonObject, Usage
+from .messages import FrozenModel, JsonObject, TrustedModel, Usage
 
 RunReason = Literal[
     "done",
@@ -37,7 +37,7 @@ class Metric(FrozenModel):
     type: str = "value"
 
 
-class ToolCallReport(FrozenModel):
+class ToolCallReport(TrustedModel):
     """Report of one call."""
 
     call_id: str
@@ -53,7 +53,7 @@ class ToolCallReport(FrozenModel):
     metrics: dict[str, Metric] = Field(default_factory=dict)
 
 
-class StepReport(FrozenModel):
+class StepReport(TrustedModel):
     """Report of one model response and its tool calls."""
 
     index: int

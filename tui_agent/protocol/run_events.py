@@ -2,14 +2,14 @@
 
 from typing import Literal
 
-from .messages import FrozenModel, Message, StopReason, Usage, UserKind, UserMessage
+from .messages import Message, StopReason, TrustedModel, Usage, UserKind, UserMessage
 from .permissions import PermissionMode
 from .reports import AgentRunReport, RunReason
 
 # --- agent, run, turn, step -------------------------------------------------------------------------------------------
 
 
-class AgentCreated(FrozenModel):
+class AgentCreated(TrustedModel):
     """An agent was created and has set its layers (S4-33)."""
 
     type: Literal["agent.created"] = "agent.created"
@@ -18,14 +18,14 @@ class AgentCreated(FrozenModel):
     mode: PermissionMode
 
 
-class AgentDestroyed(FrozenModel):
+class AgentDestroyed(TrustedModel):
     """An agent was destroyed."""
 
     type: Literal["agent.destroyed"] = "agent.destroyed"
     reason: str
 
 
-class RunStarted(FrozenModel):
+class RunStarted(TrustedModel):
     """The handling of one user input begins."""
 
     type: Literal["run.started"] = "run.started"
@@ -38,7 +38,7 @@ class RunStarted(FrozenModel):
     mode: PermissionMode
 
 
-class RunEnded(FrozenModel):
+class RunEnded(TrustedModel):
     """The run is over; the last event of its run id, exactly once."""
 
     type: Literal["run.ended"] = "run.ended"
@@ -58,7 +58,7 @@ class RunEnded(FrozenModel):
     report: AgentRunReport | None = None
 
 
-class TurnStarted(FrozenModel):
+class TurnStarted(TrustedModel):
     """One assistant message and its tools begin."""
 
     type: Literal["turn.started"] = "turn.started"
@@ -66,7 +66,7 @@ class TurnStarted(FrozenModel):
     trigger: str = ""
 
 
-class TurnEnded(FrozenModel):
+class TurnEnded(TrustedModel):
     """One assistant message and its tools are done."""
 
     type: Literal["turn.ended"] = "turn.ended"
@@ -76,7 +76,7 @@ class TurnEnded(FrozenModel):
     usage: Usage = Usage()
 
 
-class StepStarted(FrozenModel):
+class StepStarted(TrustedModel):
     """A request to the model is about to be sent."""
 
     type: Literal["step.started"] = "step.started"
@@ -84,7 +84,7 @@ class StepStarted(FrozenModel):
     kind: Literal["initial", "tool_followup"]
 
 
-class StepEnded(FrozenModel):
+class StepEnded(TrustedModel):
     """The model's answer is complete or failed; its calls may still run until `turn.ended` (S4-40)."""
 
     type: Literal["step.ended"] = "step.ended"
@@ -100,7 +100,7 @@ class StepEnded(FrozenModel):
     of all calls."""
 
 
-class StepRetry(FrozenModel):
+class StepRetry(TrustedModel):
     """A request to the model failed; it is sent again after a wait."""
 
     type: Literal["step.retry"] = "step.retry"
@@ -116,7 +116,7 @@ class StepRetry(FrozenModel):
     """The failure, without advice; see `retry_text`."""
 
 
-class RequestBuilt(FrozenModel):
+class RequestBuilt(TrustedModel):
     """A request is ready to be sent (debug)."""
 
     type: Literal["request.built"] = "request.built"
@@ -130,7 +130,7 @@ class RequestBuilt(FrozenModel):
 InputSource = Literal["prompt", "steering", "follow_up"]
 
 
-class InputWarned(FrozenModel):
+class InputWarned(TrustedModel):
     """An input filter issued a warning."""
 
     type: Literal["input.warned"] = "input.warned"
@@ -139,7 +139,7 @@ class InputWarned(FrozenModel):
     source: InputSource
 
 
-class InputRejected(FrozenModel):
+class InputRejected(TrustedModel):
     """An input filter rejected the input."""
 
     type: Literal["input.rejected"] = "input.rejected"
@@ -152,7 +152,7 @@ HELD_REASON = "the user edits it"
 """Reason of `steering.dropped` for a message that is out of the queue until the user sends it again."""
 
 
-class SteeringQueued(FrozenModel):
+class SteeringQueued(TrustedModel):
     """A message waits to be delivered, or changed its place, kind or text while it waited."""
 
     type: Literal["steering.queued"] = "steering.queued"
@@ -164,7 +164,7 @@ class SteeringQueued(FrozenModel):
     message: UserMessage | None = None
 
 
-class SteeringDelivered(FrozenModel):
+class SteeringDelivered(TrustedModel):
     """A queued message became part of the conversation."""
 
     type: Literal["steering.delivered"] = "steering.delivered"
@@ -175,7 +175,7 @@ class SteeringDelivered(FrozenModel):
     """Point of delivery, such as `after step 3`."""
 
 
-class SteeringRequeued(FrozenModel):
+class SteeringRequeued(TrustedModel):
     """A message could not be delivered and is back at the front of its queue."""
 
     type: Literal["steering.requeued"] = "steering.requeued"
@@ -185,7 +185,7 @@ class SteeringRequeued(FrozenModel):
     reason: str
 
 
-class SteeringDropped(FrozenModel):
+class SteeringDropped(TrustedModel):
     """The user recalled a queued message, or is editing it (`HELD_REASON`)."""
 
     type: Literal["steering.dropped"] = "steering.dropped"
@@ -198,7 +198,7 @@ class SteeringDropped(FrozenModel):
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-class MessageStarted(FrozenModel):
+class MessageStarted(TrustedModel):
     """A message begins."""
 
     type: Literal["message.started"] = "message.started"
@@ -208,7 +208,7 @@ class MessageStarted(FrozenModel):
     """Call of a tool result."""
 
 
-class MessageDelta(FrozenModel):
+class MessageDelta(TrustedModel):
     """The next part of a message; neighbours are merged by concatenation."""
 
     type: Literal["message.delta"] = "message.delta"
@@ -218,7 +218,7 @@ class MessageDelta(FrozenModel):
     call_id: str | None = None
 
 
-class MessageEnded(FrozenModel):
+class MessageEnded(TrustedModel):
     """A message is complete and part of the conversation."""
 
     type: Literal["message.ended"] = "message.ended"
@@ -228,7 +228,7 @@ class MessageEnded(FrozenModel):
     usage: Usage | None = None
 
 
-class MessageDiscarded(FrozenModel):
+class MessageDiscarded(TrustedModel):
     """A partial message was discarded; nothing of it stays in the conversation."""
 
     type: Literal["message.discarded"] = "message.discarded"

@@ -210,11 +210,7 @@ def _number(text: str, *, whole: bool) -> int | float:
 
 
 def _check_format(name: str, value: str) -> None:
-    """Check the format of a text.
-
-    Raises:
-        ValueError: it does not have this format.
-    """
+    """Check the format of a text."""
     if name == "email" and not _EMAIL.fullmatch(value):
         raise ValueError("an e-mail address is expected")
     if name == "uri" and not _URI.fullmatch(value):

@@ -2,12 +2,12 @@
 
 from typing import Literal
 
-from .messages import DroppedContent, FrozenModel, ToolResultMessage, Usage, UserMessage
+from .messages import DroppedContent, ToolResultMessage, TrustedModel, Usage, UserMessage
 
 # --- context, usage, sessions -----------------------------------------------------------------------------------------
 
 
-class ContextUsage(FrozenModel):
+class ContextUsage(TrustedModel):
     """Fill of the model's window; replaces the one before."""
 
     type: Literal["context.usage"] = "context.usage"
@@ -16,7 +16,7 @@ class ContextUsage(FrozenModel):
     source: Literal["actual", "estimate"]
 
 
-class CompactionStarted(FrozenModel):
+class CompactionStarted(TrustedModel):
     """A compaction of the conversation begins."""
 
     type: Literal["compaction.started"] = "compaction.started"
@@ -25,7 +25,7 @@ class CompactionStarted(FrozenModel):
     tokens_before: int
 
 
-class CompactionEnded(FrozenModel):
+class CompactionEnded(TrustedModel):
     """A compaction ended. The event contains enough to repeat it on a conversation read from a journal."""
 
     type: Literal["compaction.ended"] = "compaction.ended"
@@ -46,7 +46,7 @@ class CompactionEnded(FrozenModel):
     """Truncated results, with unchanged ids."""
 
 
-class ContentDropped(FrozenModel):
+class ContentDropped(TrustedModel):
     """Parts of messages left the conversation because the model's server refused them. The session is usable again,
     also after a resume."""
 
@@ -56,7 +56,7 @@ class ContentDropped(FrozenModel):
     """Messages that lost all parts of this kind; see `protocol.messages.without`."""
 
 
-class CompactionUndone(FrozenModel):
+class CompactionUndone(TrustedModel):
     """The last compaction was undone."""
 
     type: Literal["compaction.undone"] = "compaction.undone"
@@ -65,7 +65,7 @@ class CompactionUndone(FrozenModel):
     """Number of messages restored."""
 
 
-class UsageUpdated(FrozenModel):
+class UsageUpdated(TrustedModel):
     """Tokens and cost so far."""
 
     type: Literal["usage.updated"] = "usage.updated"
@@ -76,7 +76,7 @@ class UsageUpdated(FrozenModel):
     """Model that the tokens of `delta` are of; empty in sessions of earlier versions."""
 
 
-class CheckpointSaved(FrozenModel):
+class CheckpointSaved(TrustedModel):
     """A snapshot was saved."""
 
     type: Literal["checkpoint.saved"] = "checkpoint.saved"
@@ -84,7 +84,7 @@ class CheckpointSaved(FrozenModel):
     pending: tuple[str, ...] = ()
 
 
-class CheckpointRestored(FrozenModel):
+class CheckpointRestored(TrustedModel):
     """A run continues from a saved snapshot."""
 
     type: Literal["checkpoint.restored"] = "checkpoint.restored"
@@ -92,7 +92,7 @@ class CheckpointRestored(FrozenModel):
     pending: tuple[str, ...] = ()
 
 
-class SessionCreated(FrozenModel):
+class SessionCreated(TrustedModel):
     """A new session began."""
 
     type: Literal["session.created"] = "session.created"
@@ -105,7 +105,7 @@ class SessionCreated(FrozenModel):
     """Checked-out branch; empty outside a repository."""
 
 
-class SessionLoaded(FrozenModel):
+class SessionLoaded(TrustedModel):
     """A saved session was resumed."""
 
     type: Literal["session.loaded"] = "session.loaded"
@@ -118,7 +118,7 @@ class SessionLoaded(FrozenModel):
     """Checked-out branch; empty outside a repository."""
 
 
-class SessionSwitched(FrozenModel):
+class SessionSwitched(TrustedModel):
     """The screen switched to another session."""
 
     type: Literal["session.switched"] = "session.switched"
@@ -126,7 +126,7 @@ class SessionSwitched(FrozenModel):
     path: str | None = None
 
 
-class SessionForked(FrozenModel):
+class SessionForked(TrustedModel):
     """A session was forked: copied up to an event."""
 
     type: Literal["session.forked"] = "session.forked"
@@ -136,7 +136,7 @@ class SessionForked(FrozenModel):
     at_seq: int
 
 
-class SessionRenamed(FrozenModel):
+class SessionRenamed(TrustedModel):
     """The title of a session changed."""
 
     type: Literal["session.renamed"] = "session.renamed"
@@ -144,7 +144,7 @@ class SessionRenamed(FrozenModel):
     title: str
 
 
-class SessionRewinding(FrozenModel):
+class SessionRewinding(TrustedModel):
     """A rewind of files begins. It ends with `session.rewound`; without that event, it was interrupted."""
 
     type: Literal["session.rewinding"] = "session.rewinding"
@@ -162,7 +162,7 @@ class SessionRewinding(FrozenModel):
     """Message for the model if the rewind was interrupted; appended to the conversation in that case."""
 
 
-class SessionRewound(FrozenModel):
+class SessionRewound(TrustedModel):
     """The user rewound files, the conversation or both to their state right after an earlier event.
 
     A `file.changed` for each restored file precedes this event. Nothing is ever removed from the journal.
@@ -192,7 +192,7 @@ class SessionRewound(FrozenModel):
     """Message for the model, appended to the conversation."""
 
 
-class SessionSaved(FrozenModel):
+class SessionSaved(TrustedModel):
     """The journal is saved up to this event."""
 
     type: Literal["session.saved"] = "session.saved"
@@ -200,7 +200,7 @@ class SessionSaved(FrozenModel):
     path: str | None = None
 
 
-class SessionSaveFailed(FrozenModel):
+class SessionSaveFailed(TrustedModel):
     """The journal could not be written. The conversation continues, and unsaved events stay in memory."""
 
     type: Literal["session.save_failed"] = "session.save_failed"
@@ -209,7 +209,7 @@ class SessionSaveFailed(FrozenModel):
     error: str
 
 
-class SessionRepaired(FrozenModel):
+class SessionRepaired(TrustedModel):
     """A damaged journal or an unfinished run was repaired on load."""
 
     type: Literal["session.repaired"] = "session.repaired"

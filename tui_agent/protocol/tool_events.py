@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .messages import FrozenModel, JsonObject, UserBlock
+from .messages import JsonObject, TrustedModel, UserBlock
 from .permissions import ApprovalRequest, DecisionPart, DecisionSource, GrantScope, PermissionMode, Verdict
 from .reports import Metric
 from .tool import Preview, StartedProcess, ToolResult
@@ -38,7 +38,7 @@ BlockedOn = Literal["permission", "approval", "slot", "group", "hook"]
 # --- tools ------------------------------------------------------------------------------------------------------------
 
 
-class ToolQueued(FrozenModel):
+class ToolQueued(TrustedModel):
     """A call was received; published for every call, in call order."""
 
     type: Literal["tool.queued"] = "tool.queued"
@@ -59,7 +59,7 @@ class ToolQueued(FrozenModel):
     """Summary by the tool, in one line."""
 
 
-class ToolBlockedOn(FrozenModel):
+class ToolBlockedOn(TrustedModel):
     """A call waits."""
 
     type: Literal["tool.blocked_on"] = "tool.blocked_on"
@@ -69,7 +69,7 @@ class ToolBlockedOn(FrozenModel):
     """Ids of the calls it waits for; another event follows if others are left once these are over."""
 
 
-class ToolStarted(FrozenModel):
+class ToolStarted(TrustedModel):
     """A call starts to execute."""
 
     type: Literal["tool.started"] = "tool.started"
@@ -93,7 +93,7 @@ class ToolStarted(FrozenModel):
     """Place in which it runs."""
 
 
-class ToolUpdated(FrozenModel):
+class ToolUpdated(TrustedModel):
     """A partial result; replaces the one before."""
 
     type: Literal["tool.update"] = "tool.update"
@@ -103,7 +103,7 @@ class ToolUpdated(FrozenModel):
     """Number of this update of its call, from 1."""
 
 
-class ToolProgress(FrozenModel):
+class ToolProgress(TrustedModel):
     """A line of progress; replaces the one before."""
 
     type: Literal["tool.progress"] = "tool.progress"
@@ -112,7 +112,7 @@ class ToolProgress(FrozenModel):
     fraction: float | None = None
 
 
-class ToolOutput(FrozenModel):
+class ToolOutput(TrustedModel):
     """A piece of output; neighbours are merged by concatenation."""
 
     type: Literal["tool.output"] = "tool.output"
@@ -123,7 +123,7 @@ class ToolOutput(FrozenModel):
     """Bytes of this stream so far: as counted by the tool, else those published."""
 
 
-class ToolData(FrozenModel):
+class ToolData(TrustedModel):
     """Typed data of a running call."""
 
     type: Literal["tool.data"] = "tool.data"
@@ -139,7 +139,7 @@ class ProcessStarted(StartedProcess):
     call_id: str
 
 
-class ToolEnded(FrozenModel):
+class ToolEnded(TrustedModel):
     """A call ended; exactly once for each queued call."""
 
     type: Literal["tool.ended"] = "tool.ended"
@@ -167,7 +167,7 @@ class ToolEnded(FrozenModel):
     traceback: str | None = None
 
 
-class ToolBatchStarted(FrozenModel):
+class ToolBatchStarted(TrustedModel):
     """Processing of the calls of one message begins."""
 
     type: Literal["tool.batch_started"] = "tool.batch_started"
@@ -179,7 +179,7 @@ class ToolBatchStarted(FrozenModel):
     """The calls by wave; empty under `auto`, where each call waits only for those it conflicts with."""
 
 
-class ToolBatchEnded(FrozenModel):
+class ToolBatchEnded(TrustedModel):
     """Every call of the batch has its result."""
 
     type: Literal["tool.batch_ended"] = "tool.batch_ended"
@@ -196,7 +196,7 @@ class ToolBatchEnded(FrozenModel):
 # --- hooks, permissions, approvals, guardrails ------------------------------------------------------------------------
 
 
-class HookStarted(FrozenModel):
+class HookStarted(TrustedModel):
     """A hook is called. Hooks on updates run too often for this event: only their failures are published."""
 
     type: Literal["hook.started"] = "hook.started"
@@ -205,7 +205,7 @@ class HookStarted(FrozenModel):
     call_id: str | None = None
 
 
-class HookEnded(FrozenModel):
+class HookEnded(TrustedModel):
     """A hook answered."""
 
     type: Literal["hook.ended"] = "hook.ended"
@@ -217,7 +217,7 @@ class HookEnded(FrozenModel):
     ms: float = 0.0
 
 
-class HookFailed(FrozenModel):
+class HookFailed(TrustedModel):
     """A hook raised or timed out."""
 
     type: Literal["hook.failed"] = "hook.failed"
@@ -230,7 +230,7 @@ class HookFailed(FrozenModel):
     """True if the call continues despite the failure."""
 
 
-class PermissionDecided(FrozenModel):
+class PermissionDecided(TrustedModel):
     """The policy decided about a call (audit)."""
 
     type: Literal["permission.decided"] = "permission.decided"
@@ -243,7 +243,7 @@ class PermissionDecided(FrozenModel):
     parts: tuple[DecisionPart, ...] = ()
 
 
-class PermissionModeChanged(FrozenModel):
+class PermissionModeChanged(TrustedModel):
     """The permission mode changed."""
 
     type: Literal["permission.mode_changed"] = "permission.mode_changed"
@@ -258,7 +258,7 @@ class ApprovalRequested(ApprovalRequest):
     type: Literal["approval.requested"] = "approval.requested"
 
 
-class ApprovalResolved(FrozenModel):
+class ApprovalResolved(TrustedModel):
     """The request for approval is resolved; dialogs about it close."""
 
     type: Literal["approval.resolved"] = "approval.resolved"
@@ -276,7 +276,7 @@ class ApprovalResolved(FrozenModel):
     """Name of the `[[notify]]` that the answer came through, or `another tui-agent`; empty for an answer here."""
 
 
-class ChangesProposed(FrozenModel):
+class ChangesProposed(TrustedModel):
     """A command has run in a trial and changed something; kept or discarded next, always before the call ends."""
 
     type: Literal["changes.proposed"] = "changes.proposed"
@@ -284,7 +284,7 @@ class ChangesProposed(FrozenModel):
     changes: ProposedChanges
 
 
-class ChangesKept(FrozenModel):
+class ChangesKept(TrustedModel):
     """Changes of a command are in the workspace now; a `file.changed` follows for each file."""
 
     type: Literal["changes.kept"] = "changes.kept"
@@ -298,7 +298,7 @@ class ChangesKept(FrozenModel):
     rule: str | None = None
 
 
-class ChangesDiscarded(FrozenModel):
+class ChangesDiscarded(TrustedModel):
     """Changes of a command were removed with its layer; the workspace has none of them."""
 
     type: Literal["changes.discarded"] = "changes.discarded"
@@ -310,7 +310,7 @@ class ChangesDiscarded(FrozenModel):
     """Reason in words: the user's note, the mode, `no one can answer here`, `denied by a rule`."""
 
 
-class GuardrailTripped(FrozenModel):
+class GuardrailTripped(TrustedModel):
     """A guardrail tripped."""
 
     type: Literal["guardrail.tripped"] = "guardrail.tripped"
@@ -321,7 +321,7 @@ class GuardrailTripped(FrozenModel):
     halted: bool
 
 
-class LoopDetected(FrozenModel):
+class LoopDetected(TrustedModel):
     """The model repeats the same call."""
 
     type: Literal["loop.detected"] = "loop.detected"

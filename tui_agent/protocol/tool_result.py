@@ -62,6 +62,13 @@ class ToolResult(FrozenModel):
         """All text blocks, joined by newlines (S0-31)."""
         return joined_text(self.content)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the text as UTF-8 and of what is attached."""
+        text = self.text
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+        return size + sum(len(block.data) for block in self.content if not isinstance(block, TextBlock))
+
 
 def as_tool_result(value: object) -> ToolResult:
     """Convert a tool's return value: a result or its fields as a dict, text, blocks, or any other value as JSON.

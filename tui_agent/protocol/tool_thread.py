@@ -1,5 +1,6 @@
-"""Execution of a tool's plain function in a daemon thread, which blocks neither the event loop nor the program's
-exit."""
+"""Execution of a tool's function in a thread that blocks neither the event loop nor the program's exit; or of work that
+always finishes, because a late result is better than half a write.
+"""
 
 import asyncio
 import contextlib
@@ -7,6 +8,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, cast
 
 T = TypeVar("T")
@@ -73,3 +75,25 @@ def on_loop(function: Callable[..., T], otherwise: T) -> Callable[..., T]:
         return answers[0] if answers else otherwise
 
     return ask
+
+
+async def run_shielded_in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a thread and wait until it ends, however often the caller is cancelled meanwhile.
+
+    Raises:
+        CancelledError: the caller was cancelled; `work` has finished all the same.
+    """
+    # A new thread: all threads of the shared pool may be waiting for this work.
+    thread = ThreadPoolExecutor(1, thread_name_prefix="tool-work")
+    waiting = asyncio.wrap_future(thread.submit(work))
+    thread.shutdown(wait=False)
+    cancelled: asyncio.CancelledError | None = None
+    while not waiting.done():
+        try:
+            await asyncio.wait([waiting])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        waiting.exception()  # Retrieved, or asyncio would log it as lost.
+        raise cancelled
+    return waiting.result()

@@ -301,9 +301,9 @@ class Layer(Protocol):
         workspace as it is now, and returns the same object if that is as it was. Blocks."""
         ...
 
-    def keep(self, selection: KeepSelection) -> KeepReport:
+    def keep(self, selection: KeepSelection, result: str = "") -> KeepReport:
         """Apply a part of the changes to the workspace, whole file by whole file; a kill in between is finished or
-        undone by the next start. Blocks."""
+        undone by the next start. With a `result`, `record` and `changes(again=True)` come first. Blocks."""
         ...
 
     def finish(self) -> KeepReport | None:
@@ -365,8 +365,11 @@ class PendingChanges(Protocol):
         """Store the call's result as JSON beside the changes, so that the question survives the end of the program."""
         ...
 
-    async def keep(self, selection: KeepSelection) -> KeptChanges:
-        """Keep a part, report each kept file as `file.changed`, and discard the rest."""
+    async def keep(self, selection: KeepSelection, result: str = "") -> KeptChanges:
+        """Keep a part, report each kept file as `file.changed`, and discard the rest.
+
+        With a `result`, `record` and `refresh` come first.
+        """
         ...
 
     async def discard(self) -> KeptChanges:

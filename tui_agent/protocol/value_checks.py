@@ -1,4 +1,7 @@
-"""Checks of configuration values passed by callers; a wrong value raises, so that no default hides the mistake."""
+"""Checks of configuration values passed by callers; a wrong value raises, so that no default hides the mistake.
+
+Each `expect_…` raises a `ConfigurationError` that names the value and what it must be.
+"""
 
 import difflib
 import functools
@@ -18,11 +21,7 @@ _SHOWN = 60
 
 
 def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
-    """Raise unless a value is one of those allowed.
-
-    Raises:
-        ConfigurationError: the value is not allowed; the text names the nearest one.
-    """
+    """Raise unless a value is one of those allowed."""
     if value in allowed:
         return
     near = difflib.get_close_matches(str(value), [str(one) for one in allowed], 1) or [str(one) for one in allowed]
@@ -30,31 +29,19 @@ def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
 
 
 def expect_flag(name: str, value: object) -> None:
-    """Raise unless a value is True or False: text such as "no" would count as True.
-
-    Raises:
-        ConfigurationError: the value is not a bool.
-    """
+    """Raise unless a value is True or False: text such as "no" would count as True."""
     if not isinstance(value, bool):
         raise ConfigurationError(f"{name} must be True or False, got {shown_value(value)}")
 
 
 def expect_whole(name: str, value: object, least: int) -> None:
-    """Raise unless a value is a whole number of at least `least`.
-
-    Raises:
-        ConfigurationError: the value is not a whole number, or too small.
-    """
+    """Raise unless a value is a whole number of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {shown_value(value)}")
 
 
 def expect_seconds(name: str, value: object, *, or_zero: bool = False) -> None:
-    """Raise unless a value is a finite number of seconds above 0, or 0 if `or_zero` is True.
-
-    Raises:
-        ConfigurationError: the value is not such a number.
-    """
+    """Raise unless a value is a finite number of seconds above 0, or 0 if `or_zero` is True."""
     if is_duration(value) or (or_zero and value == 0 and not isinstance(value, bool)):
         return
     least = "0 seconds or more" if or_zero else "more than 0 seconds"
@@ -71,11 +58,7 @@ def is_duration(value: object) -> TypeGuard[float]:
 def expect_number(
     name: str, value: object, *, least: float = 0.0, more_than: bool = False, optional: bool = False
 ) -> None:
-    """Raise unless a value is a finite number of at least `least`, or of more than that; None passes if it is optional.
-
-    Raises:
-        ConfigurationError: the value is not such a number; True and False are not numbers here.
-    """
+    """Raise unless a value is a finite number of at least `least`, or of more; None passes if it is optional."""
     if optional and value is None:
         return
     # `isfinite` raises for an int of hundreds of digits, which is finite.
@@ -88,22 +71,13 @@ def expect_number(
 
 
 def expect_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Raise unless a value is an instance of `kind`, which the error calls `wanted`.
-
-    Raises:
-        ConfigurationError: the value has another type, or is the class itself.
-    """
+    """Raise unless a value is an instance of `kind`, which the error calls `wanted`."""
     if not isinstance(value, kind):
         raise wrong_kind(name, wanted, value)
 
 
 def expect_function(name: str, value: object, wanted: str, *, optional: bool = False) -> None:
-    """Raise unless a value can be called.
-
-
-    Raises:
-        ConfigurationError: the value is not a function.
-    """
+    """Raise unless a value can be called."""
     if not (callable(value) or (optional and value is None)):
         raise wrong_kind(name, wanted, value)
 
@@ -126,14 +100,7 @@ def expect_members(name: str, value: object, members: Sequence[str], wanted: str
 def expect_items(name: str, values: object, check: Callable[[str, Any], object] | None, wanted: str) -> tuple[Any, ...]:
     """Return the items as a tuple, each one checked under its own name, such as `AgentLoopConfig.guardrails[0]`.
 
-    Args:
-        name: the field.
-        values: a list or another iterable, but not text: its characters are never the items meant.
-        check: called with the name and the value of each item; raises if the value is wrong. None for no check.
-        wanted: the type of `values` in words, such as `a list of guardrails`.
-
-    Raises:
-        ConfigurationError: `values` is not iterable, or an item is wrong.
+    Text is refused: its characters are never the items meant.
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise wrong_kind(name, wanted, cast(object, values))

@@ -189,3 +189,30 @@ def unescape_surrogates(text: str) -> str:
         return literal + (chr(int(letters[1:], 16)) if len(backslashes) % 2 else letters)
 
     return _HALF_ESCAPE.sub(read, text)
+
+
+_TICKS = re.compile("`+")
+
+
+def code_fence(text: str, least: int) -> str:
+    """Return the backticks around a text as code: at least so many, and more than any run of them in it."""
+    return "`" * max(least, max(map(len, _TICKS.findall(text)), default=0) + 1)
+
+
+_BEGIN = "[… "
+_LINES = re.compile(r"^\[… .*? \(([\d,]+) lines?\) left out here; ", re.MULTILINE)
+
+
+def left_out_note(amount: str, lines: int | None, where: str) -> str:
+    """Return the note on what is left out, such as `9,000 of 39,000 bytes`, with the whole lines if they are counted.
+
+    `where` says where all of it is.
+    """
+    counted = "" if lines is None else f" ({lines:,} {'line' if lines == 1 else 'lines'})"
+    return f"{_BEGIN}{amount}{counted} left out here; {where} …]"
+
+
+def whole_count(text: str) -> int:
+    """Return the number of lines with those that notes among them count, and without these notes."""
+    notes = _LINES.findall(text) if _BEGIN in text else ()
+    return text.count("\n") + 1 - len(notes) + sum(int(note.replace(",", "")) for note in notes)

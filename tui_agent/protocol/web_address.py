@@ -55,11 +55,7 @@ class ProxyChoice:
 
 
 def find_proxy(address: str, environment: Mapping[str, str] | None = None) -> ProxyChoice:
-    """Return the proxy for a web address; None in it for a direct connection.
-
-    Args:
-        address: http or https.
-        environment: variables; None: those of the process.
+    """Return the proxy for a web address by the environment; None in it for a direct connection.
 
     Raises:
         ConfigurationError: the variable names something that is not a usable proxy; the text names the variable.

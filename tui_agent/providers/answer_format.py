@@ -41,11 +41,7 @@ def answer_format(model: str, schema: JsonObject | None) -> JsonObject:
 
 
 def _strict(schema: object, depth: int) -> JsonObject:
-    """Return the part of a schema that the API knows.
-
-    Raises:
-        _InexpressibleError: without the rest it would mean something else.
-    """
+    """Return the part of a schema that the API knows."""
     if not is_object(schema) or depth > _DEEPEST or _STRUCTURE & schema.keys():
         raise _InexpressibleError
     found: JsonObject = {"description": schema["description"]} if "description" in schema else {}

@@ -38,8 +38,7 @@ from .response_decoder import ResponseDecoder
 
 if TYPE_CHECKING:
     from .anthropic_sdk import SdkClient
-    from .endpoint_client import EndpointClient
-    from .sdk_response import SdkResponse
+    from .endpoint_client import EndpointClient, SdkResponse
 
 _NO_KEY = "No key was found"
 _NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"

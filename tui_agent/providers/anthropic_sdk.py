@@ -99,7 +99,6 @@ class SdkClient(EndpointClient):
 
     @property
     def has_credentials(self) -> bool:
-        """True if requests have a credential."""
         client = self._client
         named = {name.lower() for name in client.default_headers}
         return bool(client.api_key or client.auth_token or client.credentials or "authorization" in named)

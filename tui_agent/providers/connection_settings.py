@@ -14,9 +14,7 @@ class ConnectionSettings:
     base_url: str | None
     """Address of the endpoint; None for that of the SDK."""
     headers: Mapping[str, str] = field(repr=False)
-    """Headers of each request."""
     connect_timeout: float
-    """Seconds to connect."""
     silence_timeout: float
     """Seconds without a byte until a request is abandoned."""
     isolated: bool

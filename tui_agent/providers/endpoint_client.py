@@ -1,24 +1,75 @@
 """Connection pools of one endpoint, whatever SDK they have; imported with an SDK, never at start-up."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
+from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import httpx2
 
-from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import is_array, is_object
 
 from .connection import Network, connection_failure, root_cause
 from .connection_settings import ConnectionSettings
-from .provider_failures import ErrorFactory
+from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import Refusal
-from .sdk_response import SdkResponse
 
 if TYPE_CHECKING:
     # That of the other SDK has the same fields.
     from anthropic import APIStatusError
+
+
+class SdkResponse:
+    """The bytes of one answer. Leaving its context closes the connection, unless the answer was read to its end."""
+
+    def __init__(self, response: httpx2.Response, errors: ErrorFactory, silence_timeout: float) -> None:
+        self._response = response
+        self._errors = errors
+        self._silence_timeout = silence_timeout
+        self.broken: ProviderError | None = None
+        """The failure that cut the answer's HTTP body; None if it is whole."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._response.aclose()
+
+    @property
+    def content_type(self) -> str:
+        """Media type in lower case; empty if the server named none."""
+        return str(self._response.headers.get("content-type", "")).lower()
+
+    @property
+    def request_id(self) -> str | None:
+        """Id of this answer, for questions to the server's owner."""
+        headers = self._response.headers
+        return headers.get("request-id") or headers.get("x-request-id")
+
+    def failure(self, kind: ProviderErrorKind, words: str, what: str = "") -> ProviderError:
+        """Return an error in the middle of this answer."""
+        status = self._response.status_code
+        return self._errors.write(kind, words, what=what, status=status, request_id=self.request_id)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes as they arrive; if they are cut off, `broken` has the failure afterwards."""
+        try:
+            async with aclosing(self._response.aiter_bytes()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except httpx2.TimeoutException:
+            words = f"nothing arrived for {self._silence_timeout:g} s"
+            self.broken = self.failure("timeout", words, BROKE_OFF)
+        except httpx2.RemoteProtocolError:
+            self.broken = self.failure("stream_cut", "the server closed the connection")
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            self.broken = self.failure("stream_cut", root_cause(error))
+
 
 LIST_SECONDS = 5.0
 """Seconds to wait for the list of models, and for a count of tokens."""
@@ -40,7 +91,6 @@ class EndpointClient(ABC):
     warnings: tuple[str, ...] = ()
     """Sentences for the user about variables that could not be used in whole."""
     _client: Any
-    """Client of the SDK."""
     _network: Network
     _key: str | None = None
 
@@ -77,12 +127,8 @@ class EndpointClient(ABC):
     async def open(self, body: bytes, version: str | None = None, betas: Iterable[str] = ()) -> SdkResponse | Refusal:
         """Send one request and wait for the headers of its answer.
 
-        Args:
-            version: value of the header `anthropic-version`; None for that of the client.
-            betas: values of the header `anthropic-beta`.
-
-        Returns:
-            The answer, or the refusal of a request that the server calls invalid.
+        Return also the refusal of a request that the server calls invalid. `version` and `betas` are the values of the
+        headers `anthropic-version` and `anthropic-beta`.
 
         Raises:
             ProviderError: the request failed.

@@ -27,7 +27,6 @@ class Profile:
 
     name: str
     title: str
-    """Name of the product."""
     endpoint: Endpoint
     port: int | None = None
     """Port of a local server; None for a remote one."""
@@ -44,7 +43,6 @@ class ModelTarget:
     """A model and the endpoint that has it."""
 
     provider: str
-    """Name of the endpoint."""
     name: str
     """Name that the endpoint knows."""
     endpoint: Endpoint
@@ -82,11 +80,7 @@ def shipped_profiles() -> Mapping[str, Profile]:
 
 
 def how_to_start(address: str, profile: str | None = None) -> str:
-    """Return a phrase that says how to start a server of this machine.
-
-    Args:
-        profile: name of its profile; None: the one that usually has its port.
-    """
+    """Return how to start a server of this machine; without a profile, the one that usually has its port."""
     port, known = urlsplit(address).port or 80, shipped_profiles()
     found = known.get(profile or "") or next((one for one in known.values() if one.port == port), None)
     if found is None or not found.start:
@@ -126,10 +120,8 @@ def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:
 def find_target(reference: str, endpoints: Mapping[str, Endpoint], *, own_address: bool = False) -> ModelTarget | None:
     """Return the model that `PROVIDER/MODEL` names; None for a model of the default endpoint.
 
-    Args:
-        reference: the name of a model, as set by the user.
-        own_address: True if the user set the address of the default endpoint. Its models may have any names, so a name
-            has an endpoint only if that is configured.
+    With `own_address`, the user set the address of the default endpoint. Its models may have any names, so a name has
+    an endpoint only if that is configured.
 
     Raises:
         ConfigurationError: no endpoint has this name, or its configuration is incomplete.

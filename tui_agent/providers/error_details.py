@@ -1,6 +1,5 @@
 """Contents of an error of a model's server, in whatever shape it has, and the part of the request that it is about."""
 
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,6 +83,9 @@ def _status(value: object) -> int | None:
 
 
 def _plain(markup: str) -> str:
+    # It has the table of all 2,231 named characters.
+    import html
+
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 
@@ -175,8 +177,7 @@ _PLACE = re.compile(r"messages\W{1,3}(\d+)\W{1,3}content\W{1,3}(\d+)", re.IGNORE
 def is_about_length(words: str, *, names_context: bool = False) -> bool:
     """True if an error says, in whatever words, that the conversation is longer than the model or the server takes.
 
-    Args:
-        names_context: True to require that it names the context, the input or tokens.
+    With `names_context`, it must name the context, the input or tokens.
     """
     words = words[:_LONGEST_WORDS]
     if names_context and not _CONTEXT.search(words):
@@ -196,11 +197,7 @@ def is_about_media(words: str) -> bool:
 
 
 def refusal_subject(texts: Iterable[str], request: bytes) -> RefusalSubject:
-    """Return the part of a request that an error is about; empty if it does not say.
-
-    Args:
-        texts: all texts of the error, with the paths of the fields that it names.
-    """
+    """Return the part of a request that an error, all of whose texts are given, is about; empty if it does not say."""
     text = "\n".join(texts)[:_LONGEST_WORDS]
     messages = _messages_of(request)
     sent = {kind for message in messages for block in _blocks_of(message) for kind in _kinds(block)}

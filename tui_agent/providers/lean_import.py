@@ -31,19 +31,11 @@ def hidden_package(name: str) -> Generator[None]:
 
 
 def load_names(package: str, names: Iterable[str], late: Collection[str] = ()) -> bool:
-    """Load some names of a package, and only the modules that define them.
+    """Load some names of a package, and only the modules that define them; return False if all of it is to be imported.
 
     The package's own `__init__` runs when something else of it is used. So does that of each package below it that only
-    gathers names of its modules; all others run as always.
-
-    Args:
-        package: its full name.
-        names: names of the package.
-        late: full names of modules from which the others only take functions: they are loaded when one is called.
-
-    Returns:
-        False if the package is loaded already, or if this fails; then nothing of it is loaded, and a plain import
-        loads all of it.
+    gathers names of its modules; all others run as always. The `late` modules, from which the others only take
+    functions, are loaded when one is called. If the package is loaded already, or this fails, nothing of it is loaded.
     """
     if package in sys.modules:
         return False

@@ -11,7 +11,6 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from .endpoint_profiles import Profile, shipped_profiles
 
 SECONDS = 1.0
-"""Most seconds for one question."""
 _LARGEST_ANSWER = 1024 * 1024
 _LONGEST_NAME = 100
 _MOST_MODELS = 50
@@ -24,17 +23,12 @@ class LocalServer:
     profile: Profile
     address: str
     models: tuple[str, ...]
-    """Names of the models that it lists."""
     needs_address: bool = False
     """True if its profile has another address."""
 
 
 def found_servers(ports: Iterable[int] | None = None) -> tuple[LocalServer, ...]:
-    """Return the servers that answer on ports of this machine. Blocks, at most a few seconds.
-
-    Args:
-        ports: the ports to ask; None: those of the profiles.
-    """
+    """Return the servers that answer on ports of this machine, by default those of the profiles. Blocks for seconds."""
     usual = dict.fromkeys(profile.port for profile in shipped_profiles().values() if profile.port is not None)
     asked = list(usual if ports is None else ports)
     with ThreadPoolExecutor(max(len(asked), 1)) as threads:

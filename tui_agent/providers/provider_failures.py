@@ -132,7 +132,6 @@ class ErrorFactory:
     api: str = MESSAGES_API
     """API that the server is expected to speak."""
     profile: str | None = None
-    """Name of the server's profile, if it has one."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""
@@ -162,12 +161,7 @@ class ErrorFactory:
         return failure
 
     def of_redirect(self, status: int, asked: str, location: str, headers: Mapping[str, str]) -> ProviderError:
-        """Return the error for a redirect, which is not followed because it would send the key to another address.
-
-        Args:
-            status: from 300 to 399.
-            location: value of the `Location` header, in any form.
-        """
+        """Return the error for a redirect, which is not followed because it would send the key to another address."""
         target, own = _redirect_target(asked, location), urlsplit(asked)
         place = f" at {self.address}" if self.address else ""
         is_default = self.key_advice in (_ADVICE["authentication"], GATEWAY_KEY_ADVICE)
@@ -207,13 +201,9 @@ class ErrorFactory:
         retry_after: float | None = None,
         request_id: str | None = None,
     ) -> ProviderError:
-        """Return an error of a kind.
+        """Return an error of a kind, which says what happened and what to do unless `what` and `advice` do.
 
-        Args:
-            kind: kind of the error, which decides what the message says and advises.
-            words: the server's or the system's own message, which is quoted.
-            what: what happened, if the kind alone does not say it.
-            advice: what to do, if the kind alone does not say it.
+        The server's or the system's own `words` are quoted.
         """
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
         # An error inside an answer has the status of the answer, which is none of an error.

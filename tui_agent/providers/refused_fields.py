@@ -15,7 +15,6 @@ from tui_agent.protocol.messages import is_array, is_object
 VERSION_FIELD = "anthropic-version"
 """The header with the version of the API, by the name it has among the fields."""
 BETA_FIELD = "anthropic-beta"
-"""The header with the betas of the API."""
 SYSTEM_BLOCKS = "system_blocks"
 """The system prompt as a list of blocks; without it, it is one text."""
 ANSWER_FORMAT = "output_config.format"
@@ -35,7 +34,6 @@ class Refusal:
 
     failure: ProviderError
     body: object
-    """Body of the error, JSON or text."""
 
 
 _REFUSAL = re.compile(
@@ -81,9 +79,7 @@ _IN_MESSAGES = re.compile(r"\bmessages\b[.\[\"', ()]*\d", re.IGNORECASE)
 def refused_fields(body: object, sent: Set[str], betas: Iterable[str] = ()) -> frozenset[str]:
     """Return the fields of a request that an error names as refused; none if the error is about something else.
 
-    Args:
-        body: the body of the error, JSON or text.
-        sent: the optional fields that the request had, among them any that the user added.
+    The error is JSON or text; `sent` are the optional fields that the request had, with those that the user added.
     """
     found: set[str] = set()
     for text in statements(body):

@@ -82,16 +82,17 @@ def _read(block: str) -> ServerSentEvent | None:
         # A gateway that loses its server writes the error itself into the stream, without the form of an event.
         return ServerSentEvent("error", block)
     lines = block.split("\n")
-    # The last line may be cut off within the name of its field.
-    if not any(field.startswith(line.partition(":")[0]) for line in lines for field in _FIELDS):
-        return ServerSentEvent(_STRAY, block)
+    is_stray = True
     for line in lines:
         field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
         if field == "data":
-            data.append(value)
+            data.append(value.removeprefix(" "))
         elif field == "event":
-            name = value
+            name = value.removeprefix(" ")
+        # The last line may be cut off within the name of its field.
+        is_stray = is_stray and field not in _FIELDS and not any(known.startswith(field) for known in _FIELDS)
+    if is_stray:
+        return ServerSentEvent(_STRAY, block)
     return ServerSentEvent(name, "\n".join(data)) if data else None
 
 
@@ -180,15 +181,17 @@ class ResponseDecoder:
         return None if answer is None else _events_of(answer)
 
     def _read(self, events: Iterable[JsonObject]) -> Iterator[StreamEvent]:
-        for event in (inner for outer in events for inner in self.translated(outer)):
-            self.events += event.get("type") not in ("ping", _STRAY)
-            if event.get("type") == "error" or (event.get("error") and not self._reader.knows(event)):
-                raise self._errors.of_event(event, self._request_id)
-            if (foreign := self._foreign(event)) is not None:
-                raise foreign
-            if event.get("type") != "ping":
-                self._strange = {} if self._reader.knows(event) else event
-            yield from self._reader.read(event)
+        for outer in events:
+            for event in self.translated(outer):
+                kind, is_known = event.get("type"), self._reader.knows(event)
+                self.events += kind not in ("ping", _STRAY)
+                if kind == "error" or (not is_known and event.get("error")):
+                    raise self._errors.of_event(event, self._request_id)
+                if (foreign := self._foreign(event)) is not None:
+                    raise foreign
+                if kind != "ping":
+                    self._strange = {} if is_known else event
+                yield from self._reader.read(event)
 
     def _read_whole(self, body: bytes, *, is_whole: bool) -> Iterator[StreamEvent]:
         """Yield the events of a whole message; a body that is none is an error, in the server's words."""
@@ -206,12 +209,14 @@ class ResponseDecoder:
     def _last_events(self) -> Iterator[JsonObject]:
         with suppress(ValueError, RecursionError):
             for event in self._stream.feed(b"\n\n"):
-                yield from _objects(event)
+                if (found := _object_of(event)) is not None:
+                    yield found
 
     def _parsed(self, feed: Callable[[], list[ServerSentEvent]]) -> Iterator[JsonObject]:
         try:
             for event in feed():
-                yield from _objects(event)
+                if (found := _object_of(event)) is not None:
+                    yield found
         except (ValueError, RecursionError) as error:
             raise self._bad(_fault(error)) from None
 
@@ -276,17 +281,15 @@ def _fault(error: ValueError | RecursionError) -> str:
     return str(error)
 
 
-def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
-    """Yield the event's JSON object, if it has one.
+def _object_of(event: ServerSentEvent) -> JsonObject | None:
+    """Return the event's JSON object; None if it has none.
 
     Some servers mark an error only by the event's name, or send plain text instead of JSON.
     """
     if event.data.strip() == _DONE:
-        yield DONE
-        return
+        return DONE
     if event.name == _STRAY:
-        yield {"type": _STRAY, "message": ErrorDetails.of(event.data).words}
-        return
+        return {"type": _STRAY, "message": ErrorDetails.of(event.data).words}
     if event.name != "error":
         try:
             value: object = json.loads(event.data)
@@ -294,11 +297,9 @@ def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
             if event.data.startswith("{"):
                 raise
             raise ValueError(f"an event is not valid JSON: {event.data}") from None
-        if is_object(value):
-            yield value
-        return
+        return value if is_object(value) else None
     try:
         error: object = json.loads(event.data)
     except ValueError:
         error = {"error": {"message": event.data}}
-    yield {**(error if is_object(error) else {"error": {"message": event.data}}), "type": "error"}
+    return {**(error if is_object(error) else {"error": {"message": event.data}}), "type": "error"}

@@ -146,9 +146,7 @@ class ScriptedProvider:
     """Provider that plays one step per request. Implements `protocol.provider.ModelProvider`."""
 
     def __init__(self, steps: Iterable[Step] = (), *, model: ModelInfo | None = None) -> None:
-        """
-        Args:
-            model: facts about the model; None: a model named `scripted-model`.
+        """Store the script; without facts about the model, it is named `scripted-model`.
 
         Raises:
             ConfigurationError: `steps` is not a list of answers, or `model` is not a ModelInfo.
@@ -156,7 +154,6 @@ class ScriptedProvider:
         expect_kind("ScriptedProvider.model", model, (ModelInfo, NoneType), "a ModelInfo or None")
         self.model: ModelInfo = model or ModelInfo("scripted-model")
         self.requests: list[ModelRequest] = []
-        """All requests, in order."""
         self.closed_early = 0
         """Number of streams that were closed before their end."""
         self.prepared = 0
@@ -178,11 +175,9 @@ class ScriptedProvider:
         self._steps += expect_items("the steps", steps, _expect_step, _STEPS)
 
     async def prepare(self) -> None:
-        """Count the call."""
         self.prepared += 1
 
     async def aclose(self) -> None:
-        """Set `closed`."""
         self.closed = True
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:

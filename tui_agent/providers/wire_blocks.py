@@ -78,11 +78,7 @@ def _user_blocks(message: UserMessage) -> list[JsonObject]:
 
 
 def _content_blocks(content: tuple[UserBlock, ...], *, is_output: bool) -> list[JsonObject]:
-    """Return blocks for text, images and documents; blank text is left out because the API refuses it.
-
-    Args:
-        is_output: the text is the output of a program, and the model gets it without colours.
-    """
+    """Return blocks, without colours if they are output of a program; without blank text, which the API refuses."""
     blocks: list[JsonObject] = []
     for block in content:
         if isinstance(block, ImageBlock):

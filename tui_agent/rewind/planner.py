@@ -31,7 +31,6 @@ CHANGED_LATER = "a later call changed it again; that change would be lost"
 NOT_COMPARED = "it is too large to be compared with the content the agent left"
 
 DIFF_SHOWN = 40_000
-"""Most characters of a diff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +62,8 @@ def plan_rewind(
 ) -> tuple[FileStep, ...]:
     """Return the steps that bring every file back to its state right after an event. Blocks.
 
-    Args:
-        changes: all changes of the session.
-        to_seq: number of that event.
-        contents: store for contents; planning adds none to it.
-        shown: returns the name of a file for messages.
+    The changes are all of the session. Planning adds nothing to the contents; `shown` returns the name of a file for
+    messages.
     """
     steps: list[FileStep] = []
     for path, ours in _by_path(change for change in changes if change.seq > to_seq).items():
@@ -153,10 +149,7 @@ def _present_content(path: Path, state: FileState) -> bytes | None:
 def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[FileChanged, ...]:
     """Carry out one step and return its event; none if the file already has its target state. Blocks.
 
-    Args:
-        step: what to do.
-        contents: store for contents.
-        mark: part of the names of temporary files, by which they are found if the program is killed; empty: any.
+    By `mark`, temporary files are found if the program is killed.
 
     Raises:
         ToolError: the step was not carried out: the file is not in the state that was shown to the user, or cannot be
@@ -214,12 +207,7 @@ def _delete(path: Path) -> None:
 
 
 def _remove_empty_directory(path: Path) -> None:
-    """Remove a directory at the path of a former file if it contains nothing but directories.
-
-    Raises:
-        ToolError: the directory contains files.
-        OSError: the directory cannot be removed.
-    """
+    """Remove a directory at the path of a former file if it contains nothing but directories."""
     with suppress(FileNotFoundError), pinned_directory(path.parent) as directory:
         if not stat.S_ISDIR(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode):
             return

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
@@ -17,12 +16,12 @@ from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewo
 from tui_agent.protocol.facts.diff_facts import ChangedFile
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.protocol.messages import Message, UserMessage, user_message
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.session.active_branch import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import same_file
-from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .file_history import (
     call_subtree,
@@ -44,7 +43,10 @@ NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Rewinder:
-    """Service that lists, plans and carries out rewinds, based on the journal alone."""
+    """Service that lists, plans and carries out rewinds, based on the journal alone.
+
+    Its methods raise `SessionError` if the journal cannot be read, and then do nothing.
+    """
 
     agent: "AgentLoop"
     bus: EventBus
@@ -53,48 +55,29 @@ class Rewinder:
     """Returns once all published events are in the journal."""
     contents: ContentStore
     root: Path
-    """The workspace, resolved."""
 
     async def points(self) -> tuple[RewindPoint, ...]:
-        """Return the moments to rewind to, newest first.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Return the moments to rewind to, newest first."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(rewind_points, envelopes)
 
     async def plan(self, point: RewindPoint) -> RewindPlan:
-        """Plan a rewind to a moment.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Plan a rewind to a moment."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(self._plan, envelopes, point)
 
     async def plan_for_call(self, call_id: str, text: str) -> RewindPlan:
-        """Plan to undo the changes of one call.
-
-        Args:
-            call_id: the call; calls of the sub-agents it started are undone with it.
-            text: name of the call in messages.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Plan to undo the changes of one call, which messages name `text`, and of the sub-agents that it started."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(self._plan_for_call, envelopes, call_id, text)
 
     async def carry_out(
         self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path] = frozenset()
     ) -> RewindOutcome:
-        """Carry out a plan and publish it. Each file is changed whole or not at all; a failure does not stop the rest.
+        """Carry out a plan that was shown to the user, or parts of it, and publish it.
 
-        Args:
-            plan: the plan that was shown to the user.
-            scope: parts to restore.
-            overwritten: files with a conflict that the user includes.
+        Each file is changed whole or not at all; a failure does not stop the rest. Of the files with a conflict, those
+        in `overwritten` are included.
 
         Raises:
             AlreadyRunningError: the agent is running; nothing was done.
@@ -129,20 +112,15 @@ class Rewinder:
         return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
     async def changed_files(self) -> tuple[ChangedFile, ...]:
-        """Return the files that are not as they were before the session.
-
-        Raises:
-            SessionError: the journal cannot be read.
-        """
+        """Return the files that are not as they were before the session."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(lambda: changed_files(changes_in(envelopes), self.contents, self._shown))
 
     async def undo(self, text: str, steps: Sequence[FileStep]) -> RewindOutcome:
         """Undo changes of files as the steps say, and publish it; the conversation stays, and learns of it.
 
-        Args:
-            text: what is undone, as in `the changes of cart.py`.
-            steps: the steps; a file that is not in the state that its step names is left alone.
+        What is undone is named as in `the changes of cart.py`. A file that is not in the state of its step is left
+        alone.
 
         Raises:
             AlreadyRunningError: the agent is running; nothing was done.

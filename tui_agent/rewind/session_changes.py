@@ -80,12 +80,9 @@ def _changed_file(
 
 
 def compare(file: ChangedFile, before: FileState | None, content: bytes | None) -> FileDifference:
-    """Return the differences between an earlier state of a file and the present one. Blocks.
+    """Return the differences between an earlier state of a file, None without one, and the present one. Blocks.
 
-    Args:
-        file: the file.
-        before: the earlier state; None if it did not exist.
-        content: the earlier content, empty if there was none; None if it is not known.
+    The earlier content is empty if there was none, and None if it is not known.
 
     Raises:
         OSError: the file cannot be read.
@@ -164,13 +161,9 @@ def _size_note(before: FileState | None, now: FileState | None) -> str:
 def undo_steps(
     shown: FileDifference, content: bytes | None, parts: Collection[int] | None, contents: ContentStore
 ) -> tuple[FileStep, ...]:
-    """Return the steps that undo the differences of a file, or some of its hunks. Blocks.
+    """Return the steps that undo the differences of a file as the user saw them, or the hunks at some indexes. Blocks.
 
-    Args:
-        shown: the differences, as the user saw them.
-        content: the earlier content, empty if the file did not exist; None if it is not known.
-        parts: indexes of the hunks; None: all of the file.
-        contents: store for contents.
+    The earlier content is empty if the file did not exist, and None if it is not known.
 
     Raises:
         ToolError: the file has changed since, or its earlier content is not known.

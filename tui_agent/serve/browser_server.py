@@ -74,8 +74,6 @@ async def serve_browser(
 
     Args:
         options: where to listen, and for how many pages.
-        command: command line of the app.
-        folder: the client's files.
         announce: called with the address once the server listens.
 
     Raises:

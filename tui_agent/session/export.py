@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias, assert_never
 
-from tui_agent.protocol.code_fence import code_fence
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -21,7 +20,7 @@ from tui_agent.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from tui_agent.protocol.visible_text import escaped, escaped_json, escapes_in
+from tui_agent.protocol.visible_text import code_fence, escaped, escaped_json, escapes_in
 
 from .html_export import block_words, speaker_of, to_html
 from .stored_session import StoredSession

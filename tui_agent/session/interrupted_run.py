@@ -102,7 +102,6 @@ def unfinished(
     """Find the state that a journal leaves open. With the closing events appended, a journal leaves nothing open.
 
     Args:
-        envelopes: the journal.
         reopened: ids of the root agent's calls that are resumed at once: their end says so, and they get no result
             here.
         root: the root agent's conversation, if it is already known.
@@ -405,7 +404,6 @@ class OpenScopes:
         """Return the events that close every run, children before their parents, then scopes outside any run.
 
         Args:
-            unanswered: calls without a result.
             session: origin of events outside any run.
             begun_notices: ids of messages that the notices of this resume end.
         """

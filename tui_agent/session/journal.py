@@ -46,9 +46,7 @@ class JournalFile:
         """Open `path` under the lease; create it with mode 0600 if it is missing.
 
         Args:
-            path: the journal.
             expected_size: bytes the caller has read; None to accept any size.
-            disk: file operations.
 
         Raises:
             SessionOpenError: another program has it open for writing.

@@ -6,6 +6,7 @@ Events that cannot be written stay in memory, in order, until the disk accepts t
 
 import asyncio
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from tui_agent.protocol.background import reason_of
 from tui_agent.protocol.bus import EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.events import SessionSaved, SessionSaveFailed, ToolOutput, Warned
+from tui_agent.protocol.events import SessionSaved, SessionSaveFailed, ToolEnded, ToolOutput, ToolStarted, Warned
 
 from .journal import Disk, JournalFile
 
@@ -23,7 +24,7 @@ DELTA_INTERVAL = 0.25
 """Seconds that deltas may wait to be written together."""
 
 EVENT_INTERVAL = 0.05
-"""Seconds that other events may wait after a write. Requests and calls with effects do not: they flush the journal."""
+"""Seconds that events may wait after a write. What starts or reports effects does not: it flushes the journal."""
 
 RETRY_AFTER = 1.0
 """Seconds until a failed write is retried, unless a new event triggers a write earlier."""
@@ -123,7 +124,6 @@ class JournalWriter:
             bus: the bus of the session; its origin has the session's id.
             path: the journal; created if it is missing.
             expected_size: bytes of the journal that were loaded; None for a new one.
-            disk: file operations.
         """
         self.path = path
         self.error: str | None = None
@@ -136,6 +136,12 @@ class JournalWriter:
         self._failed = asyncio.Event()
         self._closing = asyncio.Event()
         self._said = False
+        self._effects: set[str] = set()
+        """Ids of the calls with effects."""
+        self._looked_at = 0
+        """Number of the last event that `flush_outcomes` looked at: many turns may pass between two writes."""
+        self._taken = self._saved = self._newest_effect = 0
+        """Numbers of the newest batch of events, the newest one in the journal, and the one with the newest effect."""
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> "JournalWriter":
@@ -183,6 +189,29 @@ class JournalWriter:
         self._take(self._subscription.drain())
         await self._save()
 
+    async def flush_outcomes(self) -> None:
+        """Flush as `flush_or_warn` does if a call with effects has started or ended since the last flush.
+
+        What else the model reads can be lost with the process: prompts and reads are written within `EVENT_INTERVAL`,
+        and no request waits for the disk because of them.
+        """
+        waiting, tells = self._subscription.waiting, self._newest_effect > self._saved
+        for envelope in waiting[bisect_right(waiting, self._looked_at, key=_number_of) :]:
+            self._looked_at = envelope.seq
+            tells = self._tells_of_effect(envelope) or tells
+        if tells:
+            await self.flush_or_warn()
+
+    def _tells_of_effect(self, envelope: Envelope) -> bool:
+        match envelope.event:
+            case ToolStarted(read_only=False, call_id=call_id):
+                self._effects.add(call_id)
+                return True
+            case ToolEnded(call_id=call_id):
+                return call_id in self._effects
+            case _:
+                return False
+
     async def _write(self) -> None:
         async for batch in self._subscription.batches(pace=DELTA_INTERVAL):
             self._take(batch)
@@ -201,14 +230,20 @@ class JournalWriter:
 
     def _take(self, batch: list[Envelope]) -> None:
         self._said = self._said or any(envelope.type.startswith(_SAID) for envelope in batch)
+        self._taken += 1
+        for envelope in batch:
+            if self._tells_of_effect(envelope):
+                self._newest_effect = self._taken
         self._spool.add(batch)
 
     async def _save(self) -> None:
+        taken = self._taken
         try:
             await asyncio.to_thread(self._spool.write_all)
         except RETRYABLE as error:
             self._note_failure(error)
         else:
+            self._saved = max(self._saved, taken)
             self._note_success()
 
     def _note_failure(self, error: Exception) -> None:
@@ -236,6 +271,10 @@ class JournalWriter:
         if not self._said or not self._file.size:
             self.path.unlink(missing_ok=True)
         self._file.close()
+
+
+def _number_of(envelope: Envelope) -> int:
+    return envelope.seq
 
 
 def _fitted(envelope: Envelope) -> Envelope:

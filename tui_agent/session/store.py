@@ -15,13 +15,11 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError, SessionW
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
 from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import sync_directory
+from tui_agent.protocol.regular_file import make_private_directories, sync_directory
 
 from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock
 from .journal_reader import JournalContents, scan_journal
-from .session_folds import SessionFolds
-from .stored_session import StoredSession
+from .stored_session import SessionFolds, StoredSession
 from .summary import SessionSummary, says, summarise
 
 JOURNAL_SUFFIX = ".jsonl"
@@ -203,7 +201,6 @@ class SessionStore:
         can be deleted without the other.
 
         Args:
-            session_id: the original.
             at_seq: number of the last event to copy; None for all.
             new_id: name of the copy; None for a random one.
 

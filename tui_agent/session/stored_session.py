@@ -11,11 +11,14 @@ from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
+    MessageDiscarded,
+    MessageEnded,
     RunEnded,
     SessionCreated,
     SessionForked,
     SessionLoaded,
     SessionRepaired,
+    SessionRewound,
 )
 from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import Message, UserMessage, new_id
@@ -24,17 +27,70 @@ from tui_agent.protocol.reports import AgentRunReport
 
 from .active_branch import interrupted_rewind
 from .history_fold import (
+    FOLDED_EVENTS,
+    QUEUE_EVENTS,
+    ROOT_AGENT,
     HistoryFold,
+    QueueFold,
     ResumableConversation,
     added_folders,
     chosen_model,
+    fold_history,
     granted_rules,
     restricting_rules,
 )
-from .interrupted_run import InterruptedRun, unfinished
+from .interrupted_run import LEDGERED_EVENTS, InterruptedRun, OpenScopes, unfinished
 from .journal_reader import Problem
-from .lost_processes import LostProcess
-from .session_folds import SessionFolds
+from .lost_processes import LOST_PROCESS_EVENTS, LostProcess, LostProcessFold
+
+
+class SessionFolds:
+    """Conversation, queue, open scopes and lost programs of a session."""
+
+    def __init__(self, envelopes: Iterable[Envelope] = ()) -> None:
+        """Fold these events; `apply` takes the others."""
+        self.queue, self.scopes, self.lost = QueueFold(), OpenScopes(), LostProcessFold()
+        self._history = HistoryFold()
+        self._ended: set[str] = set()
+        self._discarded: set[str] = set()
+        self._is_history_whole = True
+        for envelope in envelopes:
+            self.apply(envelope)
+
+    def apply(self, envelope: Envelope) -> None:
+        """Apply the next event of the journal."""
+        kind = type(envelope.event)
+        if kind in LEDGERED_EVENTS:
+            self.scopes.apply(envelope)
+        if kind in LOST_PROCESS_EVENTS:
+            self.lost.apply(envelope.event)
+        if isinstance(envelope.event, SessionRewound) and envelope.event.conversation:
+            # What it removes is already in the conversation.
+            self._is_history_whole = False
+        if envelope.origin.agent_id == ROOT_AGENT:
+            if kind in QUEUE_EVENTS:
+                self.queue.apply(envelope)
+            if kind in FOLDED_EVENTS and self._is_history_whole:
+                self._apply_to_history(envelope)
+
+    def _apply_to_history(self, envelope: Envelope) -> None:
+        """Apply an event to the conversation, unless it belongs to a discarded message."""
+        match envelope.event:
+            case MessageDiscarded(message_id=message_id):
+                self._discarded.add(message_id)
+                if message_id in self._ended:
+                    self._is_history_whole = False
+            case MessageEnded(message_id=message_id):
+                self._ended.add(message_id)
+                if message_id in self._discarded:
+                    return
+            case _:
+                pass
+        self._history.apply(envelope.event)
+
+    def history(self, envelopes: Sequence[Envelope]) -> HistoryFold:
+        """Return the conversation of the root agent; `envelopes` is the journal, which a rewind has read again."""
+        return self._history if self._is_history_whole else fold_history(envelopes)
 
 
 @dataclass(frozen=True)
@@ -153,8 +209,6 @@ class StoredSession:
         Call it once, after the recorder subscribed and before any other event.
 
         Args:
-            bus: the bus of the session.
-            version: version of the program.
             branch: checked-out branch of the workspace; empty outside a repository.
             resume_pending_calls: True if an agent resumes the calls of `resumable_conversation` at once.
         """

@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from pydantic_core import from_json
+
 from tui_agent.protocol.envelope import LATEST_TIME
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
@@ -189,10 +191,15 @@ def is_user_message(record: JsonObject | None) -> bool:
 
 def read_record(line: bytes) -> JsonObject | None:
     """Parse a line as an object with a type; None if it is not one."""
+    record: object
     try:
-        record: object = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return None
+        record = from_json(line)
+    except ValueError:
+        # It refuses single surrogates and a byte order mark.
+        try:
+            record = json.loads(line.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            return None
     return record if is_object(record) and isinstance(record.get("type"), str) else None
 
 

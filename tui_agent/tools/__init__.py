@@ -112,11 +112,6 @@ def default_tools(
 
 
 def web_tools(answer: AnswerFromPage | None = None, search: Search | None = None) -> list[Tool]:
-    """Return the tools for the web.
-
-    Args:
-        answer: answers questions about pages; None: `fetch` only returns pages.
-        search: searches the web; None: `web_search` is left out.
-    """
+    """Return the tools for the web; without `answer`, `fetch` only returns pages, and `search` makes `web_search`."""
     tools: list[Tool] = [FetchTool(answer=answer)] if can_fetch_pages() else []
     return tools if search is None else [*tools, WebSearchTool(search)]

@@ -26,15 +26,9 @@ def replace_file(
 ) -> os.stat_result:
     """Replace the content of the file at `place`; mode, owner and extended attributes stay. Blocks.
 
-    If the process may not keep the group, the new one gets no more rights than everyone has.
-
-    Args:
-        place: path of the file; missing directories are created.
-        before: `fstat` of the file when its old content was read; None: it did not exist.
-        mark: part of the name of the temporary file; empty: a random one.
-
-    Returns:
-        `fstat` of the new file.
+    Missing directories are created. If the process may not keep the group, the new one gets no more rights than
+    everyone has. `before` is the `fstat` of the file when its old content was read, and the result that of the new
+    file; `mark` is a part of the name of the temporary file.
 
     Raises:
         ToolError: the file is not the one that was read, or is write-protected; nothing was changed.

@@ -16,7 +16,6 @@ from pydantic import AfterValidator, Field
 
 from tui_agent.git.git_program import refusal_note
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
-from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.programs import find_program
@@ -32,9 +31,10 @@ from tui_agent.protocol.tool import (
     ToolContext,
     ToolResult,
 )
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.trial import Layer, TrialFacts, Trials
 from tui_agent.protocol.value_checks import wrong_kind
-from tui_agent.protocol.visible_text import without_sequences
+from tui_agent.protocol.visible_text import left_out_note, without_sequences
 
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.background_jobs import BackgroundJobs, Job, shortened
@@ -45,7 +45,6 @@ from .processes.process_tree import TreeMark
 from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
 from .proposed_changes import LayerProposal
 from .shell_syntax import syntax_error
-from .shielded_thread import run_shielded_in_thread
 from .text_format import printable, printable_name
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace

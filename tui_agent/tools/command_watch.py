@@ -10,12 +10,12 @@ from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import AgentEvent, FileChanged
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import EFFECTS_DATA, DataUpdate, ToolContext
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .changing_calls import ChangingCall
 from .file_change import DIFF_LIMIT
 from .file_states import NamedTargets, TreeChange, diffs_of, named_paths
 from .protected_watch import ProtectedChanges, ProtectedSnapshot
-from .shielded_thread import run_shielded_in_thread
 from .text_format import counted
 from .tree_watch import TreeSnapshot
 from .workspace import Workspace

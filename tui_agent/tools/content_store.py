@@ -7,12 +7,11 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import make_private_directories
 
 from .file_versions import digest_of
 
 CONTENT_LIMIT = 16 * 1024 * 1024
-"""Largest content in bytes that is stored."""
 
 STORE_LIMIT = 512 * 1024 * 1024
 """Most bytes stored for one session."""
@@ -25,11 +24,7 @@ class ContentStore:
     """File contents by digest, each a 0600 file in a 0700 directory. Blocks; thread-safe."""
 
     def __init__(self, root: Path, limit: int = STORE_LIMIT) -> None:
-        """
-        Args:
-            root: directory of the store; created, with its parents, when the first content is stored.
-            limit: most bytes stored in all.
-        """
+        """Store the directory, which the first content creates with its parents, and the most bytes stored in all."""
         self.root = root
         self._limit = limit
         self._size: int | None = None
@@ -39,10 +34,8 @@ class ContentStore:
     def put(self, content: bytes, *, durable: bool = False) -> tuple[str, bool]:
         """Store a content and return its digest, and True if `get` can return it.
 
-        It is not stored if it is too large, the store is full, or the disk refuses it.
-
-        Args:
-            durable: sync it, so that it survives a loss of power.
+        It is not stored if it is too large, the store is full, or the disk refuses it. A durable one survives a loss of
+        power.
         """
         digest = digest_of(content)
         if len(content) > CONTENT_LIMIT:
@@ -70,11 +63,7 @@ class ContentStore:
         return self._path(digest).is_file()
 
     def _path(self, digest: str) -> Path:
-        """Return the path of a content.
-
-        Raises:
-            FileNotFoundError: the text is not a digest.
-        """
+        """Return the path of a content."""
         # Digests come from the journal, a file: a `..` in one must not lead out of the store.
         if not digest or not digest.isalnum():
             raise FileNotFoundError(errno.ENOENT, "no digest", digest)

@@ -10,12 +10,12 @@ from tui_agent.protocol.errors import ToolError
 from .file_change import LoadedFile, PlannedChange, Target, plan_change
 from .file_change_tool import FileArguments, FileChangeTool
 from .file_errors import missing_file_error
+from .file_versions import UnseenChangeError
 from .media.notebook_edit import CellAction, CellEdit, change_notebook
 from .media.notebook_file import SUFFIX, read_notebook
 from .text_match import Replacement, replace_text
 from .typed_tool import PathText
 from .unified_diff import replaced_lines
-from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
 _DESCRIPTION = """Replaces exact text in a file.
@@ -71,12 +71,6 @@ class EditTool(FileChangeTool[EditArguments]):
         return f"{args.path} {where}(+{added} −{removed}{' everywhere' if args.replace_all else ''})"
 
     def _plan(self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
-        """Return the change of a loaded file.
-
-        Raises:
-            ToolError: the file does not exist, the text does not match, or the file changed since it was read and
-                `checked` is set.
-        """
         place, shown, notes = target
         if before is None:
             if args.old_string or args.cell is not None or args.cell_action != "edit":
@@ -98,11 +92,7 @@ class EditTool(FileChangeTool[EditArguments]):
     def _edited(
         self, args: EditArguments, target: Target, before: LoadedFile
     ) -> tuple[PlannedChange, tuple[tuple[int, int], ...]]:
-        """Return the change of the text, or of a cell of a notebook, and the lines that it replaces: first and last.
-
-        Raises:
-            ToolError: the text does not match, or the cell does not exist.
-        """
+        """Return the change of the text, or of a cell of a notebook, and the lines that it replaces: first and last."""
         place, shown, notes = target
         book = read_notebook(before.text) if shown.endswith(SUFFIX) else None
         if book is not None:

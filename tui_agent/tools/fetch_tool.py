@@ -74,11 +74,7 @@ class FetchTool(TypedTool[FetchArguments]):
     touches = Accesses()
 
     def __init__(self, downloader: "Downloader | None" = None, answer: AnswerFromPage | None = None) -> None:
-        """
-        Args:
-            downloader: makes the connections; by default, to public addresses only.
-            answer: answers questions about pages; None: the tool only returns pages.
-        """
+        """Store who connects, by default to public addresses only, and who answers questions about pages."""
         model = FetchArguments if answer is None else FetchQuestion
         super().__init__("fetch", _DESCRIPTION, model, read_only=True)
         self._downloader = downloader

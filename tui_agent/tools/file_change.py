@@ -9,17 +9,16 @@ from tui_agent.protocol.diffs import NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Preview, ToolContext, ToolResult
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .atomic_write import lost_ownership, replace_file
 from .content_store import ContentStore
 from .file_errors import os_errors_as
 from .file_states import TreeChange, state_of_content
-from .file_versions import FileVersion, digest_of
+from .file_versions import FileVersion, UnseenChange, digest_of
 from .pinned_directory import ResolvedPath, open_file
-from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, whole_format
 from .unified_diff import counts_text, diff_of
-from .unseen_change import UnseenChange
 from .workspace import Workspace
 
 CHANGE_LIMIT = 16 * 1024 * 1024
@@ -34,7 +33,6 @@ class Target(NamedTuple):
 
     place: ResolvedPath
     shown: str
-    """Its name in messages."""
     notes: tuple[str, ...]
     """A note if a symbolic link leads to it."""
 
@@ -61,7 +59,6 @@ class PlannedChange:
 
     place: ResolvedPath
     shown: str
-    """The file's name in messages."""
     before: LoadedFile | None
     """None: the file does not exist yet."""
     content: bytes
@@ -113,11 +110,7 @@ async def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
 
 
 def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
-    """Return the content of a file as text.
-
-    Raises:
-        ToolError: it is binary, or not valid in its encoding.
-    """
+    """Return the content of a file as text."""
     if is_binary(content[:SAMPLE_SIZE]):
         raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; only text files can be changed")
     form = format_of(content[:SAMPLE_SIZE])

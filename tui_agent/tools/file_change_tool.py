@@ -11,11 +11,11 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError, Subject, ToolContext, ToolResult
 
 from .file_change import LoadedFile, PlannedChange, Target, load_file, make_change
+from .file_versions import UnseenChange, UnseenChangeError, find_unseen_change
 from .pinned_directory import ResolvedPath
 from .text_format import printable
 from .typed_tool import Arguments, PathText
-from .unseen_change import UnseenChange, UnseenChangeError, find_unseen_change
-from .workspace_tool import WorkspaceTool
+from .workspace import WorkspaceTool
 
 
 class FileArguments(Arguments):
@@ -32,11 +32,7 @@ class FileChangeTool(WorkspaceTool[FileArgs]):
 
     @abstractmethod
     def _plan(self, args: FileArgs, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
-        """Return the change of a loaded file, or of a new one. Called in a thread: comparing long texts takes seconds.
-
-        Raises:
-            ToolError: the change is not possible; or `checked`, and the model does not know the file as it is.
-        """
+        """Return the change of a loaded file, or of a new one. Called in a thread: a comparison can take seconds."""
 
     def call_accesses(self, args: FileArgs) -> Accesses:
         path = frozenset({self._workspace.resolve(args.path)})
@@ -101,11 +97,7 @@ class FileChangeTool(WorkspaceTool[FileArgs]):
         return await asyncio.to_thread(self._plan, args, target, before, checked=checked)
 
     def _target(self, path: str, context: ToolContext | None) -> Target:
-        """Return the file that a call names. Blocks.
-
-        Raises:
-            ToolError: the path names a directory.
-        """
+        """Return the file that a call names. Blocks."""
         place = self._workspace.place(path, () if context is None else context.targets)
         resolved = place.path
         shown = self._workspace.display(resolved)

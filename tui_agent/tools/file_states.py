@@ -72,8 +72,7 @@ def state_of_content(content: bytes, mode: int, contents: ContentStore) -> FileS
 def read_file_state(path: Path, contents: ContentStore | None) -> FileState | None:
     """Return the state of the file or symbolic link at a path; None if there is neither. Blocks.
 
-    Args:
-        contents: store for its content; None: the content is only hashed.
+    Without a store for its content, it is only hashed.
 
     Raises:
         OSError: it exists and cannot be read.
@@ -128,11 +127,9 @@ def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | 
 def diffs_of(
     changes: Iterable[TreeChange], contents: ContentStore, root: Path, *, seconds: float, room: int
 ) -> Iterator[Diff]:
-    """Yield the diff of each change; an empty one once the time is over.
+    """Yield the diff of each change, with names relative to `root`; an empty one once the time is over.
 
-    Args:
-        root: directory to which file names in the diffs are relative.
-        room: characters for all diffs together; once they are used up, diffs have counts only.
+    Once the characters of `room` are used up, diffs have counts only.
     """
     deadline = time.monotonic() + seconds
     for change in changes:
@@ -164,7 +161,6 @@ def _with_content(
 
 
 MOST_FILES = 1_000
-"""Most files stored for one command."""
 
 SECONDS = 1.0
 """Most seconds for storing them."""

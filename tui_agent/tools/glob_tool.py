@@ -17,11 +17,9 @@ from .search.glob_pattern import GlobPattern
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText
-from .workspace import Workspace
-from .workspace_tool import WorkspaceTool
+from .workspace import Workspace, WorkspaceTool
 
 MOST_SHOWN = 1_000
-"""Most files listed in one result."""
 
 MOST_IGNORED_NAMED = 5
 """Most ignored files that a note names."""

@@ -30,17 +30,14 @@ from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgr
 from .search.unsearched import Unsearched, find_unsearched
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText
-from .workspace import Workspace
-from .workspace_tool import WorkspaceTool
+from .workspace import Workspace, WorkspaceTool
 
 SHOWN_WIDTH = 400
-"""Most characters shown of a line."""
 
 SHOWN_CHARACTERS = 40_000
 """Most characters of a result; below the limit at which the engine cuts results."""
 
 _KEPT_WIDTH = 20_000
-"""Most characters kept of a line in memory."""
 
 _BEFORE_MATCH = 100
 """Characters shown before the match of a long line."""
@@ -70,7 +67,6 @@ class _Found:
     """Result of a search."""
 
     place: ResolvedPath
-    """The directory searched."""
     listing: FileListing
     denied: list[str]
     """A note on the files that a rule denies."""
@@ -165,13 +161,7 @@ class GrepTool(WorkspaceTool[GrepArguments]):
         cancellation: CancellationToken,
         listing: FileListing | None,
     ) -> Sequence[str]:
-        """Return the files that were not searched because `.gitignore` excludes them.
-
-        Args:
-            place, ripgrep, cancellation: as for `list_files`.
-            wanted: the pattern for files.
-            listing: all files that were not excluded; None if `wanted` selects files.
-        """
+        """Return the files that `.gitignore` excludes, by the listing of all others; None: `wanted` selects files."""
         root = self._workspace.root
         if listing is None and wanted is not None:
             return await list_matching_ignored(place, root, ripgrep, wanted, cancellation)

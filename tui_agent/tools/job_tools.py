@@ -14,7 +14,6 @@ from .text_format import printable
 from .typed_tool import Arguments, TypedTool, WordText
 
 LONGEST_WAIT = 600.0
-"""Most seconds that a call may wait."""
 
 _WAIT_SLACK = 5.0
 

@@ -5,15 +5,12 @@ import codecs
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.protocol.regular_file import FileReader
 
 from .file_versions import KEPT_CONTENT, FileVersion, new_hash
 from .text_format import SAMPLE_SIZE, TextFormat, format_of
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 WHOLE_LIMIT = 64 * 1024 * 1024
 """Largest file in bytes that is read to its end, to count its lines and hash its content."""
@@ -30,7 +27,6 @@ class Line:
     """One line, without its line ending."""
 
     number: int
-    """Line number, from 1."""
     text: str
     """Decoded text; an invalid byte is a lone surrogate."""
     left_out: int = 0
@@ -62,7 +58,6 @@ class LineRequest:
     ranges: Sequence[tuple[int, int]]
     """First and last line number of each range, in order, without overlap."""
     width: int
-    """Most characters kept of a line."""
     budget: int
     """Most characters kept in all; the first line is always kept."""
     overhead: int = 1
@@ -72,23 +67,18 @@ class LineRequest:
 
 
 async def read_lines(
-    file: "AsyncBufferedReader",
+    file: FileReader,
     status: os.stat_result,
     form: TextFormat,
     start: bytes,
     request: LineRequest,
     stopped: Callable[[], bool],
 ) -> LinePage:
-    """Read lines of an open file.
-
-    Args:
-        file: a regular file of which `start` was read.
-        start: the result of its first `read(PIECE)`.
-        stopped: checked between pieces; True cancels reading.
+    """Read lines of an open regular file, of which `start` is the result of the first `read(PIECE)`.
 
     Raises:
         OSError: reading failed.
-        OperationCancelledError: `stopped` returned True.
+        OperationCancelledError: `stopped`, which is called between pieces, returned True.
     """
     reader = _PageReader(status, form, request, stopped)
     piece = start
@@ -133,11 +123,7 @@ class _PageReader:
         self._hash, self._content = new_hash(), bytearray()
 
     def feed(self, piece: bytes) -> bool:
-        """Take the next piece; return False once the page is complete.
-
-        Raises:
-            OperationCancelledError: `stopped` returned True.
-        """
+        """Take the next piece; return False once the page is complete."""
         if self._stopped():
             raise OperationCancelledError("reading was cancelled")
         is_last = len(piece) < PIECE

@@ -8,16 +8,15 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from tui_agent.protocol.code_lookup import CodePlace, CodePosition, LookUp, LookupKind
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.language_server import CodePlace, CodePosition, LookUp, LookupKind
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import missing_file_error
 from .text_format import counted, printable
 from .typed_tool import Arguments, PathText, Position
-from .workspace import Workspace
-from .workspace_tool import WorkspaceTool
+from .workspace import Workspace, WorkspaceTool
 
 _DESCRIPTION = """Asks a language server about code: more exact than a search for text.
 `definition` and `references` say where the name at a place is defined and used, `hover` its type and documentation.
@@ -93,11 +92,7 @@ class LookupTool(WorkspaceTool[LookupArguments]):
         return ToolResult.of_text("\n".join(lines), details={"outcome": found, "places": len(places)})
 
     def _file(self, given: str, context: ToolContext) -> Path:
-        """Return the file of a call.
-
-        Raises:
-            ToolError: it is missing, outside of the workspace, or a rule denies reading it.
-        """
+        """Return the file of a call."""
         path = self._workspace.resolve(given)
         shown = self._workspace.display(path)
         if not self._workspace.contains(path):
@@ -138,11 +133,7 @@ def _may_read(path: Path, context: ToolContext) -> bool:
 
 
 def _position_of(path: Path, args: LookupArguments) -> CodePosition:
-    """Return the place of the name of a call. Blocks.
-
-    Raises:
-        ToolError: it is not there.
-    """
+    """Return the place of the name of a call. Blocks."""
     lines = _lines_of(path)
     name = re.compile(rf"(?<!\w){re.escape(args.name)}(?!\w)")
     numbers = range(1, len(lines) + 1) if args.line is None else [args.line] if args.line <= len(lines) else []

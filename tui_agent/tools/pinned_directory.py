@@ -12,16 +12,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.regular_file import open_for_reading
+from tui_agent.protocol.regular_file import FileReader, open_for_reading
 from tui_agent.protocol.tool import JudgedTarget
 
 from .text_format import printable
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 _SEARCH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
 """Flag that opens a directory for looking up names, which needs no permission to list it."""
@@ -67,11 +63,7 @@ class ResolvedPath:
 def pinned_directory(
     path: Path, *, create: bool = False, place: ResolvedPath | None = None
 ) -> Generator[int, None, None]:
-    """Open the directory `path` and yield its descriptor, for use as `dir_fd`.
-
-    Args:
-        path: absolute and fully resolved.
-        place: identities expected on the way.
+    """Open a fully resolved directory and yield its descriptor, for use as `dir_fd`; `place` has expected identities.
 
     Raises:
         ToolError: a directory on the way was replaced since the call was judged.
@@ -98,9 +90,7 @@ def pinned_directory(
 def pinned_below(held: int, below: str) -> Generator[int, None, None]:
     """Open a directory below an open one, part by part so that no symbolic link is followed; yield its descriptor.
 
-    Args:
-        held: descriptor of the upper directory.
-        below: relative path, with `/` between and behind its parts; empty for the upper directory itself.
+    The path has `/` between and behind its parts; it is empty for the upper directory itself.
 
     Raises:
         OSError: as for `pinned_directory`.
@@ -154,15 +144,8 @@ def names_in(path: Path, most: int) -> list[str]:
 @asynccontextmanager
 async def open_file(
     path: Path, shown: str, *, place: ResolvedPath | None = None
-) -> AsyncGenerator[tuple["AsyncBufferedReader", os.stat_result], None]:
-    """Open the regular file `path` for reading, as `open_regular_file` does, without blocking the event loop.
-
-    Yields:
-        The file and its `fstat`.
-
-    Raises:
-        ToolError, OSError: as for `open_regular_file`.
-    """
+) -> AsyncGenerator[tuple[FileReader, os.stat_result], None]:
+    """Open a file as `open_regular_file` does, without blocking the event loop; yield it and its `fstat`."""
     statuses: list[os.stat_result] = []
 
     def opener(_path: str, _flags: int) -> int:
@@ -178,15 +161,10 @@ async def open_file(
 def open_regular_file(
     path: Path, shown: str, *, place: ResolvedPath | None = None
 ) -> Generator[tuple[int, os.stat_result], None, None]:
-    """Open the regular file `path` for reading; yield its descriptor and its `fstat`. Blocks.
+    """Open a fully resolved regular file for reading; yield its descriptor and its `fstat`. Blocks.
 
-    For work that runs in a thread and reads many files; a tool that reads one file calls `open_file`.
-
-    Other kinds are never opened: opening a pipe may wait for ever, opening a device may have an effect.
-
-    Args:
-        path: absolute and fully resolved.
-        place: identities expected on the way and at the end.
+    For work that runs in a thread and reads many files; a tool that reads one file calls `open_file`. Other kinds are
+    never opened: opening a pipe may wait for ever, opening a device may have an effect.
 
     Raises:
         ToolError: it is not a regular file, or was replaced since the call was judged.

@@ -28,7 +28,6 @@ _MODES = {
     PermissionMode.ASK: "Ask before anything changes that no rule allows",
     PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
 }
-"""Modes to choose from with a yes."""
 
 
 class PresentPlanArguments(Arguments):
@@ -53,7 +52,6 @@ class PresentPlanTool(TypedTool[PresentPlanArguments]):
 
     @property
     def is_offered(self) -> bool:
-        """True in plan mode."""
         return self._mode() is PermissionMode.PLAN
 
     def call_summary(self, args: PresentPlanArguments) -> str:

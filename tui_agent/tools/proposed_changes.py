@@ -15,6 +15,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.trial import (
     REPOSITORY,
     ChangeSort,
@@ -34,7 +35,6 @@ from .content_store import CONTENT_LIMIT, ContentStore
 from .file_change import CHANGE_LIMIT, DIFF_LIMIT
 from .file_states import MOST_OF_ONE_DIFF, TreeChange, diff_between, read_file_state, state_of_content
 from .file_versions import digest_of
-from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, format_of, is_binary, printable, printable_name, whole_format
 from .workspace import Workspace
 
@@ -96,7 +96,7 @@ class LayerProposal:
         if report is None:
             return ()
         proposal = cls(workspace, layer, LayerChanges(), emit)
-        await proposal._report_files(report, KeepSelection())
+        await proposal._report_files(await asyncio.to_thread(proposal._events_of, report, KeepSelection()))
         await run_shielded_in_thread(layer.discard)
         return (*(file.path for file in report.files), *((REPOSITORY,) if report.repository else ()))
 
@@ -115,7 +115,7 @@ class LayerProposal:
         """Store the call's result as JSON beside the changes, so that the question survives the end of the program."""
         await run_shielded_in_thread(partial(self._layer.record, result))
 
-    async def keep(self, selection: KeepSelection) -> KeptChanges:
+    async def keep(self, selection: KeepSelection, result: str = "") -> KeptChanges:
         """Keep a part, report each kept file as `file.changed`, and discard the rest."""
         wanted = selection.model_copy(update={"texts": self._texts(selection)})
         targets = [change.target for path in wanted.paths if (change := self._changes.get(path)) is not None]
@@ -124,8 +124,8 @@ class LayerProposal:
             for target in known:
                 await held.enter_async_context(self._workspace.alone_with(target))
             held.enter_context(self._workspace.changing_calls.entered(frozenset(targets)))
-            report = await run_shielded_in_thread(partial(self._layer.keep, wanted))
-        await self._report_files(report, selection)
+            report, events = await run_shielded_in_thread(partial(self._keep, wanted, result))
+        await self._report_files(events)
         await run_shielded_in_thread(self._layer.discard)
         return self._outcome(selection, report)
 
@@ -191,15 +191,23 @@ class LayerProposal:
             return form.encode(text).decode("utf-8", "surrogateescape")
         return text
 
-    async def _report_files(self, report: KeepReport, selection: KeepSelection) -> None:
+    def _keep(self, wanted: KeepSelection, result: str) -> tuple[KeepReport, list[JsonObject]]:
+        report = self._layer.keep(wanted, result)
+        return report, self._events_of(report, wanted)
+
+    def _events_of(self, report: KeepReport, selection: KeepSelection) -> list[JsonObject]:
+        """Return the data of the events for the kept files. Blocks."""
         diffs = {file.path: file.diff for file in self.proposed.files}
-        for number, file in enumerate(report.files, start=1):
+        found: list[JsonObject | None] = []
+        for file in report.files:
             is_own = file.path not in selection.texts
             diff = diffs.get(file.path) if is_own else None
-            is_shown = file.path in diffs
-            data = await asyncio.to_thread(self._event_of, file, diff, is_own=is_own, is_shown=is_shown)
-            if data is not None:
-                self._emit("file.changed", data)
+            found.append(self._event_of(file, diff, is_own=is_own, is_shown=file.path in diffs))
+        return [data for data in found if data is not None]
+
+    async def _report_files(self, events: Sequence[JsonObject]) -> None:
+        for number, data in enumerate(events, start=1):
+            self._emit("file.changed", data)
             if number % _EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # Thousands of files must not hold up the event loop.
 

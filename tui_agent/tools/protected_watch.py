@@ -17,7 +17,6 @@ from .text_format import counted, printable_name
 from .tree_watch import TreeSnapshot, TreeWatch
 
 MOST_NAMED = 4
-"""Most changes that a message names."""
 
 TOO_MANY = "so many protected files that others may have changed unnoticed"
 
@@ -73,11 +72,7 @@ class ProtectedWatch:
     """Detector of changes in the protected files of one workspace. Blocks; thread-safe."""
 
     def __init__(self, root: Path, contents: ContentStore, files: ListProtectedFiles) -> None:
-        """
-        Args:
-            root: the workspace, resolved.
-            contents: store for contents, so that a change can be undone.
-        """
+        """Store the resolved workspace, and a store for contents, so that a change can be undone."""
         self._root = root
         self._list = files
         self._names: Mapping[str, str] = {}

@@ -3,13 +3,13 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.regular_file import FileReader
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import is_directory_error, missing_file_error, os_errors_as
@@ -21,11 +21,7 @@ from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file
 from .text_format import SAMPLE_SIZE, counted, find_format, is_binary, printable
 from .typed_tool import Arguments, PathText, Position
-from .workspace import Workspace
-from .workspace_tool import WorkspaceTool
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
+from .workspace import Workspace, WorkspaceTool
 
 PAGE_LINES = 2_000
 """Lines of a page if the call does not set `limit`."""
@@ -34,7 +30,6 @@ PAGE_CHARACTERS = 40_000
 """Most characters of a page; below the limit at which the engine cuts results."""
 
 LINE_WIDTH = 2_000
-"""Most characters shown of a line."""
 
 _NUMBER_WIDTH = 8
 """Characters for a line's number, its tab and its line ending."""
@@ -108,14 +103,13 @@ class ReadTool(WorkspaceTool[ReadArguments]):
     async def _read_notebook(
         self,
         path: Path,
-        file: "AsyncBufferedReader",
+        file: FileReader,
         status: os.stat_result,
         start: bytes,
         args: ReadArguments,
         context: ToolContext,
     ) -> ToolResult | None:
-        """Return cells of the notebook in a file of which `start` was read; None, and the file is at its place, if it
-        is not a notebook."""
+        """Return cells of the notebook that begins with `start`; None, with the file at its place, if it is none."""
         content = start + await file.read(NOTEBOOK_LIMIT)
         form = await find_format(content[:SAMPLE_SIZE])
         book = await asyncio.to_thread(
@@ -142,7 +136,7 @@ class ReadTool(WorkspaceTool[ReadArguments]):
     async def _read_media(
         self,
         path: Path,
-        file: "AsyncBufferedReader",
+        file: FileReader,
         status: os.stat_result,
         start: bytes,
         media_type: str,
@@ -166,11 +160,7 @@ def numbered(line: Line) -> str:
 
 
 def _page_result(page: LinePage, args: ReadArguments, path: Path, shown: str) -> ToolResult:
-    """Return the page as a result: its lines, then notes in brackets.
-
-    Raises:
-        ToolError: the page would begin after the last line, or after the end of its first one.
-    """
+    """Return the page as a result: its lines, then notes in brackets."""
     if not page.lines:
         if page.total == 0:
             return ToolResult.of_text(f"[{shown} is empty]", details=_details(page, path))

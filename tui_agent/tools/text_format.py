@@ -186,13 +186,10 @@ class TextFormat:
 
 
 def format_of(sample: bytes) -> TextFormat:
-    """Return the format of a file.
+    """Return the format of a file, by its first `SAMPLE_SIZE` bytes or all of it.
 
     Without a byte order mark it is UTF-8, also with a few invalid bytes, or the encoding that its text certainly has;
     otherwise UTF-8 or Windows-1252 as a way to show it.
-
-    Args:
-        sample: first `SAMPLE_SIZE` bytes of the file, or all of it.
     """
     is_cr = b"\r" in sample and b"\n" not in sample
     for mark, encoding in _MARKS:

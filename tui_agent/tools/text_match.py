@@ -26,7 +26,6 @@ class Replacement:
     text: str
     """The whole new text; everything else, line endings included, is unchanged."""
     count: int
-    """Number of occurrences replaced."""
     lines: tuple[tuple[int, int], ...] = ()
     """First and last line of each place in the old text, from 0."""
     note: str = ""
@@ -34,14 +33,10 @@ class Replacement:
 
 
 def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacement:
-    """Replace `old`, which must occur exactly, with `new`.
+    """Replace `old`, which must occur exactly, with `new`: every occurrence, or the only one.
 
     The search treats CR LF and LF as the same line ending; `new` gets the line endings of the text it replaces. If
     `old` does not occur, and exactly one text looks equal to it, that one is replaced.
-
-    Args:
-        old: text to replace; not empty.
-        everywhere: replace every occurrence instead of the only one.
 
     Raises:
         ToolError: nothing would change, `old` is not found, or it occurs more than once without `everywhere`.
@@ -64,11 +59,7 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
 
 
 def _lookalike(view: str, old: str, *, everywhere: bool) -> tuple[str, str]:
-    """Return the only text that looks equal to `old`, and a note on how it differs.
-
-    Raises:
-        ToolError: no text looks equal to it, or several do.
-    """
+    """Return the only text that looks equal to `old`, and a note on how it differs."""
     spans = find_lookalikes(view, old, _PLACES_SHOWN + 1)
     texts = list(dict.fromkeys(view[start:end] for start, end in spans))
     if not texts:

@@ -13,7 +13,6 @@ from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Accesses, Preview, Subject, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 
 SUMMARY_LIMIT = 160
-"""Most characters of a one-line summary."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -48,12 +47,9 @@ class TypedTool(Tool, Generic[Args]):
     """Time limit of every call."""
 
     def __init__(self, name: str, description: str, model: type[Args], *, read_only: bool = False) -> None:
-        """
-        Args:
-            name: name of the tool in calls.
-            description: description for the model; its first line says in one sentence what the tool does.
-            model: class of the arguments; its JSON schema is the tool's.
-            read_only: True if no call of this tool ever changes anything.
+        """Store the description, whose first line says in one sentence what the tool does; the model has its arguments.
+
+        `read_only` is True if no call ever changes anything.
         """
         self.spec = ToolSpec(name=name, description=description, input_schema=schema_of(model))
         self.arguments_model = model

@@ -17,10 +17,6 @@ def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
 
     If all lines of a text have the same ending, the lines show no CR; unless both texts use LF, a note above the file
     names says which ending they have. With mixed endings, a CR is part of its line.
-
-    Args:
-        old_name: name after `---`; `NOTHING` for a new file.
-        new_name: name after `+++`.
     """
     ends = (_ends_of(old), _ends_of(new))
     keeps_cr = "mixed" in ends

@@ -16,7 +16,6 @@ from .text_format import counted
 from .typed_tool import Arguments, TypedTool
 
 SECONDS = 120.0
-"""Most seconds for a search."""
 MOST_SOURCES = 20
 _LONGEST_QUOTE = 300
 _LONGEST_TITLE = 200

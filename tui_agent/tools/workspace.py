@@ -9,7 +9,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.tool import JudgedTarget
 
 from .changing_calls import ChangingCalls
@@ -21,6 +21,7 @@ from .processes.spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
 from .protected_watch import ListProtectedFiles, ProtectedWatch
 from .text_format import printable_name
 from .tree_watch import TreeWatch
+from .typed_tool import Args, TypedTool
 
 _TEMPORARY = "/tmp/"
 """Directory that commands in trials have for themselves: its path means theirs if nothing is there."""
@@ -65,7 +66,6 @@ class Workspace:
         """Budget that the files of long output share."""
         self._warn = warn
         self.changing_calls = ChangingCalls()
-        """The calls that change files now."""
         self.versions = FileVersions()
         """The last version of each file that read, write or edit saw."""
         self.contents = contents
@@ -196,3 +196,17 @@ class Workspace:
 
 def _ignore(text: str) -> None:
     """Discard a warning."""
+
+
+class WorkspaceTool(TypedTool[Args]):
+    """Tool whose argument `path`, if it has one, names a file or directory of a workspace."""
+
+    def __init__(
+        self, workspace: Workspace, name: str, description: str, model: type[Args], *, read_only: bool = False
+    ) -> None:
+        super().__init__(name, description, model, read_only=read_only)
+        self._workspace = workspace
+        self.working_directory = workspace.root
+
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)

@@ -8,10 +8,10 @@ from tui_agent.protocol.errors import ToolError
 
 from .file_change import LoadedFile, PlannedChange, Target, plan_change
 from .file_change_tool import FileArguments, FileChangeTool
+from .file_versions import UnseenChangeError
 from .pinned_directory import ResolvedPath
 from .text_format import uses_crlf
 from .typed_tool import PathText
-from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
 _DESCRIPTION = """Creates a file, or replaces the whole content of an existing file.
@@ -42,11 +42,6 @@ class WriteTool(FileChangeTool[WriteArguments]):
         return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
 
     def _plan(self, args: WriteArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
-        """Return the change of a loaded file, or of a new one.
-
-        Raises:
-            ToolError: its encoding does not allow the text; or `checked`, and the file was never read or changed since.
-        """
         place, shown, notes = target
         if before is None:
             if not self._workspace.root.is_dir():
@@ -62,11 +57,7 @@ class WriteTool(FileChangeTool[WriteArguments]):
         return plan_change(place, shown, before, text, content, notes)
 
     def _refuse_unknown(self, place: ResolvedPath, shown: str, before: LoadedFile) -> None:
-        """Refuse a file that was never read, or changed since it was read.
-
-        Raises:
-            ToolError: the call must not overwrite it.
-        """
+        """Refuse a file that was never read, or changed since it was read."""
         seen = self._workspace.versions.last_seen(place.path)
         if seen is None:
             raise ToolError(f"{shown} exists, but you have not read it; nothing was written: read it first")

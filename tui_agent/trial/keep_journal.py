@@ -60,12 +60,19 @@ class KeepJournal:
             OSError: it cannot be written.
         """
         content = {name: getattr(self, name) for name in ("steps", "locks", "mark", "problems", "is_done")}
-        temporary = self.directory / f"{_FILE}.tmp"
-        with open(temporary, "w", encoding="ascii") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(self.directory / self.name)
+        path = self.directory / self.name
+        # A new one that is cut off was not begun: a second name would cost another write of the file system's journal.
+        written = path.with_name(f"{_FILE}.tmp") if path.exists() else path
+        try:
+            with open(written, "w", encoding="ascii") as file:
+                json.dump(content, file)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            written.unlink(missing_ok=True)
+            raise
+        if written != path:
+            written.rename(path)
         sync_directory(self.directory)
 
     @property
@@ -94,7 +101,10 @@ class KeepJournal:
         name = next((name for name in (_UNDO, _FILE) if (directory / name).exists()), None)
         if name is None:
             return None
-        content: dict[str, Any] = json.loads((directory / name).read_bytes())
+        try:
+            content: dict[str, Any] = json.loads((directory / name).read_bytes())
+        except ValueError:
+            return None
         rows: list[Any] = content.pop("steps")
         try:
             steps = [(step := Step(*row))._replace(seen=tuple(step.seen)) for row in rows]

@@ -6,8 +6,9 @@ steps.
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -29,13 +30,23 @@ _MOST_SYNCED = 64
 """Most files that are made durable one by one instead of all at once."""
 
 
-def keep_changes(directory: Path, changes: LayerChanges, selection: KeepSelection) -> KeepReport:
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+def keep_changes(
+    directory: Path,
+    changes: LayerChanges,
+    selection: KeepSelection,
+    later: Callable[[Callable[[], None]], None] = _at_once,
+) -> KeepReport:
     """Apply a part of a layer, of which nothing was kept yet, to the workspace. Blocks.
 
     Args:
         directory: the layer's own directory, which receives the journal and the old files.
         changes: the layer's changes.
         selection: the part to keep.
+        later: called with what is left to do before the layer may be removed. Until then, the next start would do it.
 
     Raises:
         OSError: the journal cannot be written; nothing was changed.
@@ -48,8 +59,10 @@ def keep_changes(directory: Path, changes: LayerChanges, selection: KeepSelectio
     journal.steps = [step for _, step in sorted(plan.steps)]
     journal.locks = plan.locks
     _check_all(journal)
+    # What the journal promises must not be lost with the power.
+    _sync(step.source for step in journal.steps if step.source)
     journal.write()
-    return _take_steps(journal)
+    return _take_steps(journal, later)
 
 
 def finish_keeping(directory: Path) -> KeepReport | None:
@@ -61,7 +74,7 @@ def finish_keeping(directory: Path) -> KeepReport | None:
     journal = KeepJournal.read(directory)
     if journal is None:
         return None
-    return _report(journal) if journal.is_done else _take_steps(journal)
+    return _report(journal) if journal.is_done else _take_steps(journal, _at_once)
 
 
 def is_kept_in_part(directory: Path) -> bool:
@@ -233,12 +246,12 @@ def _words(step: Step, error: Exception) -> str:
     return f"{step.path or os.path.basename(step.target)}: {words}" if step.unit == REPOSITORY else words
 
 
-def _take_steps(journal: KeepJournal) -> KeepReport:
+def _take_steps(journal: KeepJournal, later: Callable[[Callable[[], None]], None]) -> KeepReport:
     """Take the steps of a complete journal; those of the repository all or none."""
     problems = journal.problems
+    known = dict(problems)
     was_begun = REPOSITORY not in problems or journal.is_undone
     runner = StepRunner(journal.mark)
-    _sync(step.source for step in journal.steps if step.source)
     try:
         if REPOSITORY not in problems:
             hold_locks(journal)
@@ -257,13 +270,19 @@ def _take_steps(journal: KeepJournal) -> KeepReport:
     finally:
         runner.close()
         release_locks(journal)
+    # Steps that all succeeded are as good as noted: taken again, they change nothing.
+    (later if journal.is_done and problems == known else _at_once)(partial(_finish, journal))
+    return _report(journal)
+
+
+def _finish(journal: KeepJournal) -> None:
+    """Make the steps durable, and note them."""
     _sync({os.path.dirname(step.target) for step in journal.steps})
     try:
         journal.write()
     except OSError:
         if journal.is_done:
             (journal.directory / journal.name).unlink()
-    return _report(journal)
 
 
 def _undo(journal: KeepJournal, runner: StepRunner) -> bool:

@@ -48,7 +48,9 @@ class WatchedCommand:
         self._problem = ""
         self._has_looked = False
         self._reading_text = threading.Lock()
-        self._ended = threading.Event()
+        self._ended = os.eventfd(0, os.EFD_CLOEXEC)
+        self._process = -1
+        self._mounts = -1
         self._thread = threading.Thread(target=self._watch, name="layer-limits", daemon=True)
         self._thread.start()
 
@@ -83,7 +85,7 @@ class WatchedCommand:
             The limit that it exceeded, or that some of its processes still run; empty otherwise.
         """
         if self.descriptors:
-            self._ended.set()
+            os.eventfd_write(self._ended, 1)
             self._thread.join()
             if not self._wait_for_all():
                 self._problem = "some of its processes still run"
@@ -92,21 +94,47 @@ class WatchedCommand:
                 self._problem = self._full()
             self._read()
             with self._reading_text:
-                while self.descriptors:
-                    os.close(self.descriptors.pop())
-                os.close(self._reading)
+                for descriptor in (*self.descriptors, self._reading, self._ended, self._process):
+                    if descriptor >= 0:
+                        os.close(descriptor)
+                self.descriptors.clear()
         return self._problem
 
+    def release(self) -> None:
+        """Let the kernel remove the mounts of the command, once it has ended; safe to call twice.
+
+        Blocks until all files of the file system that has the layer are on the disk, not only those of the layer.
+        """
+        if self._mounts >= 0:
+            os.close(self._mounts)
+            self._mounts = -1
+
     def _watch(self) -> None:
+        news = select.poll()
+        news.register(self._reading, select.POLLIN)
+        news.register(self._ended, select.POLLIN)
         pause = self._limits.pause
-        while not self._ended.wait(pause) and _ENDED not in self._read():
+        while self._ended not in (found := dict(news.poll(pause * 1000))) and _ENDED not in self._read():
+            if found:
+                self._hold()
+                continue
             began, self._has_looked = time.monotonic(), True
-            if (first := self._first_process()) is not None and (problem := self._exceeded(first[1])):
+            if (first := self._first_process()) is not None and (problem := self._exceeded(first["pid-namespace"])):
                 self._problem = problem
                 # With the first process of its namespace, the kernel ends all others.
                 with suppress(ProcessLookupError):
-                    os.kill(first[0], signal.SIGKILL)
+                    os.kill(first["child-pid"], signal.SIGKILL)
             pause = max(self._limits.pause, 10 * (time.monotonic() - began))
+
+    def _hold(self) -> None:
+        """Hold the first process of the command's namespaces, and its mounts: then the end need not wait for them."""
+        if self._process >= 0 or (first := self._first_process()) is None:
+            return
+        with suppress(OSError):
+            self._process = os.pidfd_open(first["child-pid"])
+            self._mounts = os.open(f"/proc/{first['child-pid']}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+            if os.fstat(self._mounts).st_ino != first["mnt-namespace"]:
+                self.release()
 
     def _read(self) -> bytes:
         """Return the status that bubblewrap, or the launcher for Landlock, has reported so far."""
@@ -115,13 +143,13 @@ class WatchedCommand:
                 self._text += os.read(self._reading, _STATUS_BYTES)
         return self._text
 
-    def _first_process(self) -> tuple[int, int] | None:
-        """Return the id of the first process in the command's process namespace, and that namespace; None before."""
+    def _first_process(self) -> dict[str, int] | None:
+        """Return the id of the first process in the command's namespaces, and their numbers; None before it runs."""
         for line in self._read().splitlines():
             with suppress(ValueError):
                 status = json.loads(line)
                 if "child-pid" in status:
-                    return int(status["child-pid"]), int(status.get("pid-namespace", 0))
+                    return {"pid-namespace": 0, "mnt-namespace": 0, **status}
         return None
 
     def _wait_for_all(self) -> bool:
@@ -131,17 +159,16 @@ class WatchedCommand:
         """
         if (first := self._first_process()) is None:
             return True
-        try:
-            process = os.pidfd_open(first[0])
-        except OSError:
-            return True
-        try:
-            # It is ready once the first process, and with it all others, have ended.
-            ready = select.poll()
-            ready.register(process, select.POLLIN)
-            return bool(ready.poll(_END_SECONDS * 1000)) or _count([str(first[0])], first[1]) == 0
-        finally:
-            os.close(process)
+        if self._process < 0:
+            try:
+                self._process = os.pidfd_open(first["child-pid"])
+            except OSError:
+                return True
+        # It is ready once the first process, and with it all others, have ended.
+        ready = select.poll()
+        ready.register(self._process, select.POLLIN)
+        has_ended = bool(ready.poll(_END_SECONDS * 1000))
+        return has_ended or _count([str(first["child-pid"])], first["pid-namespace"]) == 0
 
     def _full(self) -> str:
         size, files = usage(self._directories, self._limits)

@@ -8,7 +8,8 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -81,6 +82,7 @@ class SessionStorage:
         self.other_temporary = self.directory / _OTHER_TEMPORARY
         for directory in (project, self.cache, self.layers, self.temporary, self.other_temporary):
             make_private(directory)
+        self._later = ThreadPoolExecutor(1, thread_name_prefix="layer-removal")
         self._cache_lock = os.open(project / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(self._cache_lock, fcntl.LOCK_SH)
         self.cache.mkdir(mode=0o700, exist_ok=True)
@@ -93,9 +95,17 @@ class SessionStorage:
             if (layer / RECORD).is_file():
                 yield layer
 
+    def later(self, work: Callable[[], None]) -> None:
+        """Do something in a thread, after all that was given before; `close` waits for it."""
+        if self._lock >= 0:
+            self._later.submit(work)
+        else:
+            work()
+
     def close(self) -> None:
         """Remove what waits for no answer, and release the lock; safe to call twice."""
         if self._lock >= 0:
+            self._later.shutdown()
             clear_session(self.directory)
             os.close(self._lock)
             self._lock = -1

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from tui_agent.git.ignorable_paths import may_be_ignored
 from tui_agent.git.read_only_git import read_git
 from tui_agent.protocol.trial import MOST_FILES, ChangeSort, LayerChange
 
@@ -123,6 +124,8 @@ class PathSorter:
     def _ignored(self, found: Iterable[LayerChange]) -> dict[str, str]:
         """Return the paths that git ignores, each with the ignored directory that it is in; empty if in none."""
         paths = [change.path for change in found if not os.path.isabs(change.path)]
+        # Starting git takes longer than all else that follows a command.
+        paths = may_be_ignored(str(self._workspace), paths)
         askable = {"": True}
         asked = {f"{directory}/": None for path in paths for directory in self._askable_above(path, askable)}
         asked |= {path: None for path in paths if askable[path.rpartition("/")[0]]}

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -243,6 +244,7 @@ class TrialLayer:
         self._box = box
         self._walls = walls
         self._command: WatchedCommand | None = None
+        self._is_released = False
         self._changes: LayerChanges | None = None
 
     @property
@@ -260,6 +262,7 @@ class TrialLayer:
         box, walls, held = self._box, self._walls, self._box.held
         visible = visible_places(box.workspace, environment.get("PATH", os.defpath), environment)
         watched = [root.upper for root in self.roots if walls.has_layer]
+        self._is_released = False
         self._command = WatchedCommand([*watched, held.temporary, held.other_temporary], box.limits)
         try:
             start, variables = walls.confined(box, self.roots, self._directory, visible, self._command, environment)
@@ -294,9 +297,11 @@ class TrialLayer:
                 self._changes = read_changes(self.roots, made_ns=self._made_ns, sorter=self._box.sorter)
         return self._changes
 
-    def keep(self, selection: KeepSelection) -> KeepReport:
-        """Apply a part of the changes to the workspace."""
-        return keep_changes(self._directory, self.changes(), selection)
+    def keep(self, selection: KeepSelection, result: str = "") -> KeepReport:
+        """Apply a part of the changes to the workspace, after a look at it and a record if there is a `result`."""
+        if result:
+            self.record(result)
+        return keep_changes(self._directory, self.changes(again=bool(result)), selection, self._box.held.later)
 
     def finish(self) -> KeepReport | None:
         """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun."""
@@ -320,12 +325,22 @@ class TrialLayer:
         # A kill in between leaves a layer that no question waits for.
         with suppress(FileNotFoundError):
             (self._directory / RECORD).unlink()
-        if is_finished(self._directory):
-            remove_tree(self._directory)
+        self._box.held.later(partial(_remove, self._directory))
 
     def end(self) -> str:
         """Wait until all processes of the command have ended, and return why nothing of it can be kept, if so."""
-        return "" if self._command is None else self._command.end()
+        if self._command is None:
+            return ""
+        problem = self._command.end()
+        if not self._is_released:
+            self._is_released = True
+            self._box.held.later(self._command.release)
+        return problem
+
+
+def _remove(layer: Path) -> None:
+    if is_finished(layer):
+        remove_tree(layer)
 
 
 def _is_outdated(changes: LayerChanges) -> bool:

@@ -2,17 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.engine_imports import IMPORTING
-from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.anthropic_provider import KeySource
+from tui_agent.providers.anthropic_provider import KeySource, load_sdk
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .command_output import run_line
@@ -37,10 +38,8 @@ class ProviderBuilder:
         self._stack = stack
         self._plugins = plugins or LoadedPlugins()
         self._built: dict[tuple[str, str | None], ModelProvider] = {}
-        self.on_notice: Callable[[str], object] | None = None
-        """Called with a notice of a provider for the user; set once there is a session."""
-        self.on_warning: Callable[[str], object] | None = None
-        """Called with a warning of a provider for the user; set once there is a session."""
+        self.bus: EventBus | None = None
+        """Gets notices and warnings of providers for the user; set once there is a session."""
 
     async def build_first(
         self, options: LaunchOptions, loaded: LoadedSettings
@@ -109,12 +108,12 @@ class ProviderBuilder:
         )
 
     def _notice(self, text: str) -> None:
-        if self.on_notice is not None:
-            self.on_notice(text)
+        if self.bus is not None:
+            self.bus.publish(Noticed(code="field_dropped", text=text))
 
     def _warning(self, text: str) -> None:
-        if self.on_warning is not None:
-            self.on_warning(text)
+        if self.bus is not None:
+            self.bus.publish(Warned(code="endpoint_setting", text=text))
 
     def _keep_own(self, provider: AnthropicProvider) -> ModelProvider:
         provider.on_notice, provider.on_warning = self._notice, self._warning
@@ -159,14 +158,28 @@ async def printed_key(command: str) -> str:
     return key
 
 
-def _demo_server() -> "DemoServer":
+def _demo_server() -> "AbstractAsyncContextManager[DemoServer]":
     with IMPORTING:
-        from tui_agent.providers.demo import DemoServer
+        from tui_agent.providers.demo import demo_server
 
-    return DemoServer()
+    return demo_server()
 
 
 def _no_key(why: str) -> ProviderError:
     summary = f"`key_command` of the settings gave no key: {why}"
     text = f"{summary}. The conversation is kept; correct the command, then try again."
     return ProviderError(text, kind="unavailable", summary=summary)
+
+
+def load_sdk_of(settings: Settings) -> None:
+    """Import the SDK of the model that the settings name. Blocks; the first request reports what is missing."""
+    try:
+        with IMPORTING:
+            target = target_of(settings, os.environ)
+    except ConfigurationError:
+        return
+    if target is None or target.endpoint.kind != "openai":
+        load_sdk()
+        return
+    with suppress(ImportError):
+        import tui_agent.providers.kinds.openai_sdk  # noqa: F401  # pyright: ignore[reportUnusedImport]

@@ -1,6 +1,5 @@
 """The built-in tools, for the app, for print mode and for the commands that check calls."""
 
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import is_read_only_command
-from tui_agent.protocol.code_lookup import LookUp
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.language_server import LookUp
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
-from tui_agent.settings import Locations
 from tui_agent.tools import BackgroundJobs, Workspace, default_tools, web_tools
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
@@ -23,7 +21,6 @@ from .configuration.permission_rules import RULE_TOOL_NAMES, rule_tool_names
 
 if TYPE_CHECKING:
     from .sessions.side_requests import SideRequests
-
 
 _ADDED_TOOLS = ("skill", "present_plan", "lookup")
 """Tools that only some sessions have."""
@@ -50,7 +47,6 @@ def built_in_tools(
     """Return the built-in tools for a workspace.
 
     Args:
-        root: the workspace.
         spool_dir: directory for long output; None: one in the system's temporary directory, created on demand.
         trials: makes the layers in which shell commands run first; None: they run outside.
         contents: stores the content of files before a change; None: it is not stored.
@@ -128,8 +124,3 @@ def tool_finder(root: Path, more: Iterable[Tool] = ()) -> Callable[[str], Tool |
     """Return a function that finds a built-in tool, or one of those given, by its name."""
     tools = {tool.name: tool for tool in (*built_in_tools(root), *more)}
     return tools.get
-
-
-def own_directories(locations: Locations) -> tuple[Path, ...]:
-    """Return tui-agent's own directories, links resolved."""
-    return tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))

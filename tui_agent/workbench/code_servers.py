@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tui_agent.lsp.language_servers import LanguageServers
 from tui_agent.lsp.launched_program import LaunchedProgram
 from tui_agent.lsp.server_keeper import KeeperParts
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import AgentEvent, FileChanged, FileState, ToolQueued
+from tui_agent.protocol.events import FileChanged, FileState, ToolQueued
 from tui_agent.protocol.hooks import AfterTool
 from tui_agent.protocol.language_server import LanguageServer
 from tui_agent.protocol.messages import JsonObject, TextBlock
@@ -25,6 +25,9 @@ from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.helper_tree import HelperTree
 from tui_agent.trial.trials import Trials
 
+from .launch import Launch
+from .opened_session import OpenedSession
+
 NAME = "language servers"
 """Name of the hook in events."""
 _EDITS = frozenset(("edit", "write"))
@@ -34,53 +37,50 @@ _HOOK_SECONDS = 30.0
 
 
 @asynccontextmanager
-async def open_language_servers(
-    servers: Mapping[str, LanguageServer],
-    root: Path,
-    trials: Trials,
-    publish: Callable[[AgentEvent], object],
-) -> AsyncGenerator[LanguageServers]:
-    """Let servers start when they are needed, and end them in the end."""
-    root = Path(os.path.realpath(root))
+async def code_servers(launch: Launch, session: OpenedSession, trials: Trials) -> AsyncGenerator["CodeServers"]:
+    """Let the servers of the settings start when they are needed, and end them in the end."""
+    root = Path(os.path.realpath(launch.cwd))
 
-    def launch(server: LanguageServer, directory: Path) -> LaunchedProgram:
+    def start(server: LanguageServer, directory: Path) -> LaunchedProgram:
         return _launched(server, directory, root, trials)
 
-    async with LanguageServers(servers, KeeperParts(root, launch, publish)).running() as found:
-        yield found
+    parts = KeeperParts(root, start, session.bus.publish)
+    async with LanguageServers(launch.settings.lsp, parts).running() as servers:
+        yield CodeServers(servers, session.contents)
 
 
-def check_edits(servers: LanguageServers, loop: AgentLoop, contents: ContentStore | None) -> None:
-    """Let the servers check the files that an agent edits, from now on; the results of the edits have what they find.
-
-    Without the `contents` of files before their changes, every problem counts as new.
-    """
-    hooks = loop.config.hooks
-    if hooks is None:
-        return
-    edits = EditFindings(servers, contents)
-    servers.notify = loop.notify
-    loop.bus.on((ToolQueued, FileChanged), edits.note)
-    # After the other hooks: one may format the file.
-    hooks.add(
-        "after_tool",
-        edits.add_to_result,
-        name=NAME,
-        timeout=_HOOK_SECONDS,
-        fail_open=True,
-        applies=edits.is_about,
-        needs_effects=False,
-    )
-
-
-class EditFindings:
-    """Adds what language servers find in a changed file to the result of the call that changed it."""
+class CodeServers:
+    """Language servers that answer questions about code, and check the files that an agent edits."""
 
     def __init__(self, servers: LanguageServers, contents: ContentStore | None) -> None:
+        """
+        Args:
+            contents: contents of files before their changes; without them every problem counts as new.
+        """
+        self.look_up = servers.look_up
+        """Answers a question about code."""
         self._servers = servers
         self._contents = contents
         self._before: dict[str, FileState | None] = {}
         """State of a file before its change, by the call that changed it."""
+
+    def check_edits(self, loop: AgentLoop) -> None:
+        """Let the servers check the files that an agent edits, from now on; results of edits have what they find."""
+        hooks = loop.config.hooks
+        if hooks is None:
+            return
+        self._servers.notify = loop.notify
+        loop.bus.on((ToolQueued, FileChanged), self.note)
+        # After the other hooks: one may format the file.
+        hooks.add(
+            "after_tool",
+            self.add_to_result,
+            name=NAME,
+            timeout=_HOOK_SECONDS,
+            fail_open=True,
+            applies=self.is_about,
+            needs_effects=False,
+        )
 
     def note(self, event: ToolQueued | FileChanged) -> None:
         """Start servers for a call that is going to change a file, and let them know of changed files."""
@@ -146,12 +146,7 @@ def _decoded(state: FileState, contents: ContentStore) -> str | None:
 
 
 def _launched(server: LanguageServer, directory: Path, root: Path, trials: Trials) -> LaunchedProgram:
-    """Prepare the start of a server: behind the walls of commands that only read, where walls work. Blocks.
-
-    Raises:
-        ConfigurationError: the program or the directory is missing, or may not run without walls.
-        ToolError: the walls could not be built.
-    """
+    """Prepare the start of a server: behind the walls of commands that only read, where walls work. Blocks."""
     facts = trials.facts
     if facts.place == "nowhere":
         raise ConfigurationError(f'sandbox = "required" is set and no trial works here: {facts.problem}')

@@ -25,7 +25,6 @@ async def run_line(
     A command that writes more than `MOST_BYTES` is ended: its exit code is then -9.
 
     Args:
-        command: the command line.
         seconds: longest time that it may take; it is then ended with what it started.
         given: its standard input; None for none.
         folder: its working directory; None for that of this program.

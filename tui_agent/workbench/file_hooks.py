@@ -110,10 +110,8 @@ class FileHooks:
     ) -> None:
         """
         Args:
-            own: the user's hooks.
             project: those of the project that may run.
             loop: the main agent, which gets these hooks.
-            archive: directory for the transcript.
             watched: True if a user may be idle.
             source: why the session starts, unless `begin` says otherwise.
             variables: gets the variables that hooks of the session's start export for later commands.
@@ -375,9 +373,7 @@ class FileHooks:
         """Ask all hooks of an event whose matcher fits, at the same time; publish what they say to the user.
 
         Args:
-            event: the event.
             subjects: what matchers are compared with: the names of a tool, or one word; none: the event has none.
-            fields: the event's own fields.
             most: most seconds for each; None: as its file says.
         """
         return await self._ask_all(event, matched_hooks(self.hooks, event, subjects), fields, most=most)

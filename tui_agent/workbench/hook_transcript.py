@@ -16,7 +16,7 @@ from tui_agent.protocol.messages import (
     ToolCall,
     ToolResultMessage,
 )
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import make_private_directories
 
 FILE_NAME = "transcript.jsonl"
 

@@ -7,15 +7,20 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.session.lost_processes import LostProcess
 from tui_agent.tools.processes.detached_commands import end_recorded, running_of
 from tui_agent.tools.processes.orphans import become_subreaper, own_children, resign_as_subreaper, unclaimed_orphans
 from tui_agent.tools.processes.process import GRACE
 from tui_agent.tools.processes.process_tree import TreeMark, end_tree, is_zombie
-from tui_agent.tools.shielded_thread import run_shielded_in_thread
+
+if TYPE_CHECKING:
+    # `tui-agent sessions` opens no session.
+    from .opened_session import OpenedSession
 
 NONE_RUNNING = "No command of an earlier tui-agent is running."
 _MAX_SHOWN = 3
@@ -52,6 +57,17 @@ class LeftoverCommands:
     bus: EventBus
     end_command: str
     """Command with which the user ends them, such as `/jobs kill`."""
+
+    @classmethod
+    async def open(cls, session: "OpenedSession", *, has_screen: bool) -> "LeftoverCommands | None":
+        """Publish which commands of earlier runs are still running; None if another program may have the session."""
+        stored = session.stored
+        if not stored.resumed or stored.path is None:
+            return None
+        end = "/jobs kill" if has_screen else f"`tui-agent sessions end-processes {stored.id}`"
+        leftover = cls(stored.lost_processes, session.bus, end)
+        await leftover.warn()
+        return leftover
 
     async def warn(self) -> None:
         """Publish one warning that names the commands that are still running, if any."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import RunEnded, RunStarted
@@ -22,6 +23,9 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.status_words import ANOTHER_PROGRAM
 from tui_agent.session.store import LIVE_SUFFIX, SOCKET_SUFFIX
 from tui_agent.tools.atomic_write import write_atomically
+
+from .launch import Launch
+from .opened_session import OpenedSession
 
 if TYPE_CHECKING:
     # Imported at run time by the first question: a start must not wait for it.
@@ -32,6 +36,25 @@ LONGEST_SOCKET_PATH = 100
 LONGEST_ANSWER = 64 * 1024
 
 
+def open_gate(launch: Launch, session: OpenedSession, *, watched: bool) -> "tuple[ApprovalGate, LiveSession | None]":
+    """Return the gate, whose questions `[[notify]]` and the user's other programs ask, too, and what these see.
+
+    Without a user, only notifiers that may answer are asked, in their place.
+    """
+    gate, live, stored, root = ApprovalGate(interactive=watched), None, session.stored, launch.cwd
+    if watched and stored.path is not None:
+        live = LiveSession(stored.path, stored.id, root, session.bus)
+        gate.approver = live.ask
+    notifiers = [one for one in launch.settings.notify if watched or one.answers]
+    if notifiers:
+        # Imported here so that a start without notifiers does not wait for it.
+        from .notifiers import Notifiers
+
+        programs = live.ask if live is not None else None
+        gate.approver = Notifiers(notifiers, stored.id, root, session.bus, watched=watched, programs=programs).ask
+    return gate, live
+
+
 class LiveSession:
     """Announces one session from its first run on, and lets its questions be answered from elsewhere."""
 
@@ -39,8 +62,6 @@ class LiveSession:
         """
         Args:
             journal: the journal, beside which the file is.
-            session_id: the session.
-            folder: its working directory.
             bus: has the starts and ends of its runs.
         """
         self._file = journal.with_suffix(LIVE_SUFFIX)

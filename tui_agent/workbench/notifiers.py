@@ -171,8 +171,6 @@ def decision_of(question: Question, said: JsonObject, tokens: Tokens, label: str
     """Return the decision of an answer.
 
     Args:
-        question: the question.
-        said: the fields of the answer.
         tokens: has the token that it must repeat.
         label: who answers, as in `Tokens.new`.
 
@@ -203,9 +201,6 @@ def question_of(request: ApprovalRequest, session: str, folder: Path, *, answers
     """Return a question without credentials.
 
     Args:
-        request: the question in this session.
-        session: id of the session.
-        folder: its working directory.
         answers: False if no answer counts.
     """
     hidden = [value for name, value in os.environ.items() if value and is_secret_variable(name, value)]
@@ -257,11 +252,7 @@ def _masked(value: object, hidden: list[str]) -> object:
 
 
 def _values(request: ApprovalRequest, given: object) -> JsonObject:
-    """Return the values for a form.
-
-    Raises:
-        NotifyError: it is not a form, or they do not fit it.
-    """
+    """Return the values for a form."""
     if request.question is None:
         raise NotifyError("its answer does not count: 'input' is only for forms")
     try:
@@ -279,11 +270,7 @@ def _answer_in(text: str) -> JsonObject | None:
 
 
 async def _post(notifier: NotifySettings, url: str, content: bytes, headers: dict[str, str]) -> str:
-    """Return the beginning of what a server answers; it may take its time.
-
-    Raises:
-        NotifyError: it cannot be reached, or refuses the question.
-    """
+    """Return the beginning of what a server answers; it may take its time."""
     import httpx2
 
     from tui_agent.providers.connection import network_for

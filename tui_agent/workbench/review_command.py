@@ -2,17 +2,27 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_agent.agent import AgentLoop
+from tui_agent.agent import AgentLoop, AgentTool
+from tui_agent.context import ContextLayer
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.finding_facts import REPORT_TOOL
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.settings import Settings
+from tui_agent.tools import PresentPlanTool
+
+from .configuration.definition_files import own_definitions
+from .configuration.project_trust import FolderTrust
+from .launch import Launch
+from .sessions.side_requests import SideRequests
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
+    from tui_agent.definitions.records import Definitions
     from tui_agent.protocol.facts.definition_facts import DefinitionFact
 
     from .typed_definitions import TypedDefinitions
@@ -118,6 +128,32 @@ class PromptDefinitions:
 
         if all(tool.name != REPORT_TOOL for tool in self._loop.tools):
             self._loop.add_tool(FindingsTool())
+
+
+def open_definitions(
+    loop: AgentLoop, found: "Definitions | None", settings: Settings, side: SideRequests
+) -> PromptDefinitions:
+    """Give the agent its tools for skills, sub-agents and plans, and return the definitions as the user types them."""
+    typed, profiles = None, ()
+    if found is not None:
+        from .typed_definitions import NamedModels, TypedDefinitions, give_definitions
+
+        models = NamedModels(loop, settings, side)
+        typed, profiles = TypedDefinitions(loop, found, models), give_definitions(loop, found, models)
+    loop.add_tool(AgentTool(loop, profiles))
+    loop.add_tool(PresentPlanTool(lambda: loop.policy.mode, partial(loop.set_mode, by="user")))
+    return PromptDefinitions(loop, typed)
+
+
+def find_definitions(launch: Launch, folder: FolderTrust) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
+    """Return the skills, commands and sub-agents in force, and the instructions with the list of skills. Blocks."""
+    found = (*(() if launch.options.extras.is_safe else own_definitions(launch.locations)), *folder.definitions)
+    if not found:
+        return None, folder.instructions
+    from .typed_definitions import catalogue_layers, definitions_in_force
+
+    definitions = definitions_in_force(found)
+    return definitions, (*folder.instructions, *catalogue_layers(definitions))
 
 
 def review_prompt(argument: str) -> str:

@@ -1,17 +1,24 @@
 """Hooks of a session."""
 
+import asyncio
 from collections.abc import Collection, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from tui_agent.agent import AgentLoop
+from tui_agent.execution import HookBus
 from tui_agent.execution.hook_bus import HookEvent
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.events import HookEnded, HookFailed
+from tui_agent.protocol.events import HookEnded, HookFailed, Warned
 from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.settings import LoadedSettings
 
 from .configuration.found_hooks import FoundHooks, own_hooks, project_hooks
+from .configuration.project_trust import FolderTrust
+from .hook_commands import command_hooks
+from .launch import Launch
+from .opened_session import OpenedSession
 from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:
@@ -27,28 +34,27 @@ class SessionHooks:
     def __init__(
         self,
         bus: EventBus,
-        loaded: LoadedSettings,
-        folder: Path,
+        launch: Launch,
         running: "FileHooks | None",
-        plugins: LoadedPlugins,
     ) -> None:
-        self._loaded = loaded
-        self._folder = folder
-        self._running = running
-        self._plugins = plugins
+        self._loaded = launch.loaded
+        self._folder = launch.cwd
+        self.files = running
+        """The hooks of hook files that run; None: there are none."""
+        self._plugins = launch.plugins
         self._last: dict[tuple[str, str], tuple[str, bool]] = {}
-        if loaded.settings.hooks or plugins.hooks:
+        if launch.settings.hooks or launch.plugins.hooks:
             bus.on((HookEnded, HookFailed), self._note)
 
     def begin(self, source: "SessionSource | None" = None) -> None:
         """Let the hooks of the session's start run; the first prompt waits for them."""
-        if self._running is not None:
-            self._running.begin(source)
+        if self.files is not None:
+            self.files.begin(source)
 
     def end(self, reason: "EndReason") -> None:
         """Name the reason for the hooks of the session's end, which run when it closes."""
-        if self._running is not None:
-            self._running.end_reason = reason
+        if self.files is not None:
+            self.files.end_reason = reason
 
     def list(self) -> tuple[HookFact, ...]:
         """Return the hooks in the order in which they are asked. Reads the hook files."""
@@ -57,7 +63,7 @@ class SessionHooks:
         found = own_hooks(self._folder), project_hooks(self._folder)
         is_on = self._loaded.settings.hook_files
         why_not = "not accepted, or changed since the session began" if is_on else "hook_files is off"
-        running = self._running
+        running = self.files
         if running is None:
             return (*settings, *plugins, *hook_file_facts(*found, (), why_not=why_not))
         return (*settings, *plugins, *hook_file_facts(*found, running.hooks, running.results, why_not=why_not))
@@ -71,6 +77,46 @@ class SessionHooks:
         is_failed = isinstance(event, HookFailed)
         words = f"failed: {event.error}" if isinstance(event, HookFailed) else f"{event.action}, {event.ms:.0f} ms"
         self._last[event.event, event.name] = (words, is_failed)
+
+
+def hooks_of(launch: Launch) -> HookBus:
+    """Return the hooks of the settings and those of plugins."""
+    hooks = command_hooks(launch.settings.hooks, launch.cwd)
+    launch.plugins.add_hooks(hooks)
+    return hooks
+
+
+async def open_file_hooks(
+    launch: Launch,
+    folder: FolderTrust,
+    session: OpenedSession,
+    loop: AgentLoop,
+    stack: AsyncExitStack,
+    *,
+    variables: dict[str, str],
+    watched: bool,
+) -> "FileHooks | None":
+    """Give the agent the hooks of hook files that may run, until the stack closes; None if there are none.
+
+    Args:
+        variables: gets the variables that hooks export for later commands.
+        watched: True if a user may be idle.
+    """
+    if not launch.settings.hook_files:
+        return None
+    own, project = await asyncio.to_thread(own_hooks, launch.cwd), folder.hooks
+    problems = (*own.broken, *project.broken, *project.links, *own.missing_guards, *project.missing_guards)
+    for text in filter(None, (folder.hooks_refusal, *problems)):
+        loop.bus.publish(Warned(code="left_out", text=text))
+    if not (own.hooks or project.hooks):
+        return None
+    # Imported here so that a start without hook files does not wait for it.
+    from .file_hooks import FileHooks
+
+    source = "resume" if session.stored.resumed else "startup"
+    hooks = FileHooks(own, project, loop, session.archive, watched=watched, source=source, variables=variables)
+    await stack.enter_async_context(hooks.serve())
+    return hooks
 
 
 def settings_hook_facts(loaded: LoadedSettings) -> tuple[HookFact, ...]:

@@ -5,10 +5,11 @@ commands that need the whole session: export, copy, checks of the installation, 
 import asyncio
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tui_agent.agent import AgentLoop
+from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.reports import AgentRunReport
@@ -18,9 +19,7 @@ from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.usage_statistics import UsageStatistics, read_statistics
 from tui_agent.tools.processes.child_environment import child_environment
 
-from .build_engine import Engine
 from .command_output import run_line
-from .configuration.launch_options import LaunchOptions
 from .review_command import PromptDefinitions
 from .sessions.prompt_files import PromptFiles
 from .sessions.session_facts import has_changes
@@ -43,7 +42,6 @@ class SessionPrompts:
         """Run an input to its end, with the files that it names; None if a command of a command file was cancelled.
 
         Args:
-            text: the input.
             typed: True if the user typed it: a mention in other text must not send what the agent may not read.
 
         Raises:
@@ -73,10 +71,29 @@ class SessionPrompts:
 class SessionCommands:
     """Export and copy of the session, checks of the installation, and the state of the work tree."""
 
-    def __init__(self, engine: Engine, options: LaunchOptions, examine: Callable[[Path], str] | None = None) -> None:
-        self._engine = engine
-        self._options = options
-        self._examine = examine
+    def __init__(
+        self,
+        loop: AgentLoop,
+        policy: PermissionPolicy,
+        root: Path,
+        sessions: Path,
+        save: Callable[[], Awaitable[None]] | None,
+        status_command: str = "",
+    ) -> None:
+        """
+        Args:
+            save: returns once every event so far is saved; None: the session is not saved.
+            status_command: the user's command for the status line; empty: none.
+        """
+        self._loop = loop
+        self._policy = policy
+        self._root = root
+        self._store = SessionStore(sessions)
+        self._save = save
+        self._status_command = status_command
+        self.examine: Callable[[Path], str] | None = None
+        """Returns the checks of the installation for a folder; None: the front end has none."""
+        self._session_id = loop.bus.origin.session_id
 
     async def export(self, file: str, /) -> str:
         """Write the session to a new file, in the format that its suffix names, and return the file's path.
@@ -88,40 +105,40 @@ class SessionCommands:
             ConfigurationError: the suffix names no format.
             SessionError: the session is not saved, or the file exists or cannot be written.
         """
-        session_id = self._engine.bus.origin.session_id
-        path = self._options.cwd / Path(file or f"session-{session_id}.md").expanduser()
+        session_id = self._session_id
+        path = self._root / Path(file or f"session-{session_id}.md").expanduser()
         form = _FORMATS.get(path.suffix)
         if form is None:
             raise ConfigurationError(f"{path.name} ends in none of {', '.join(_FORMATS)}. Nothing was written.")
-        if self._engine.flush_journal is None:
+        if self._save is None:
             raise SessionError("This session is not saved, so it cannot be exported.")
-        await self._engine.flush_journal()
+        await self._save()
         await asyncio.to_thread(self._write, session_id, form, path)
         return str(path)
 
     async def work_tree(self) -> tuple[str, bool] | None:
         """Return the branch and True if files are changed; None if that is not known."""
-        root, tools = self._options.cwd, self._engine.loop.config.tools
-        is_changed = await asyncio.to_thread(has_changes, root, self._engine.policy, tools)
+        root, tools = self._root, self._loop.config.tools
+        is_changed = await asyncio.to_thread(has_changes, root, self._policy, tools)
         return None if is_changed is None else (branch_of(root), is_changed)
 
     async def status_output(self, facts: JsonObject, /) -> str:
         """Return the first line that the user's command for the status line prints; empty without one."""
-        command = self._engine.loaded.settings.ui.status_command
+        command = self._status_command
         if not command:
             return ""
-        given = {**facts, "session_id": self._engine.bus.origin.session_id, "cwd": str(self._options.cwd)}
+        given = {**facts, "session_id": self._session_id, "cwd": str(self._root)}
         text, environment = json.dumps(given).encode(), child_environment(os.environ)
         try:
             code, out, _ = await run_line(
-                command, STATUS_SECONDS, given=text, folder=self._options.cwd, environment=environment
+                command, STATUS_SECONDS, given=text, folder=self._root, environment=environment
             )
         except TimeoutError:
             return ""
         return "" if code else out.partition("\n")[0].strip()
 
     def _write(self, session_id: str, form: ExportFormat, path: Path) -> None:
-        session = SessionStore(self._engine.locations.sessions_dir).load(session_id)
+        session = self._store.load(session_id)
         content = export_session(session, form).encode("utf-8", "replace")
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
@@ -138,11 +155,10 @@ class SessionCommands:
         Raises:
             SessionError: the session is not saved, or the copy cannot be written.
         """
-        if self._engine.flush_journal is None:
+        if self._save is None:
             raise SessionError("This session is not saved, so it cannot be copied.")
-        await self._engine.flush_journal()
-        store = SessionStore(self._engine.locations.sessions_dir)
-        return (await asyncio.to_thread(store.fork, self._engine.bus.origin.session_id, at_seq)).id
+        await self._save()
+        return (await asyncio.to_thread(self._store.fork, self._session_id, at_seq)).id
 
     async def statistics(self) -> UsageStatistics:
         """Return tokens and cost of all saved sessions.
@@ -150,9 +166,9 @@ class SessionCommands:
         Raises:
             SessionError: the directory of the sessions cannot be read.
         """
-        store = SessionStore(self._engine.locations.sessions_dir)
+        store = self._store
         return await asyncio.to_thread(lambda: read_statistics(store.root, store.newest_paths()))
 
     async def doctor(self) -> str:
         """Return the checks of `tui-agent doctor`, a line each."""
-        return "" if self._examine is None else await asyncio.to_thread(self._examine, self._options.cwd)
+        return "" if self.examine is None else await asyncio.to_thread(self.examine, self._root)

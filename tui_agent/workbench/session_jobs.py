@@ -1,9 +1,19 @@
 """Background commands of a session."""
 
+from contextlib import AsyncExitStack
+
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.facts.job_facts import JobFact
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.bash_tool import output_text
+
+from .opened_session import OpenedSession
+
+
+async def open_jobs(session: OpenedSession, stack: AsyncExitStack) -> BackgroundJobs:
+    """Return the jobs of a session, numbered after those it had; `stack` ends them."""
+    jobs = BackgroundJobs(session.bus.publish, first_number=session.stored.background_jobs + 1)
+    return await stack.enter_async_context(jobs)
 
 
 class SessionJobs:

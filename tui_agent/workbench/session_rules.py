@@ -1,9 +1,13 @@
 """Rules and tools of a session."""
 
+import asyncio
+from collections.abc import Sequence
 from copy import copy
+from pathlib import Path
 
+from tui_agent.agent import AgentLoop
 from tui_agent.execution.contained_calls import Crash, try_call
-from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
@@ -11,9 +15,13 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import TrialFacts
+from tui_agent.settings import Locations
+from tui_agent.trial.trials import Trials
 
-from .build_engine import Engine
-from .configuration.permission_rules import RULE_TOOL_NAMES
+from .built_in_tools import tool_finder
+from .configuration.permission_rules import RULE_TOOL_NAMES, RuleImpact, RuleStore, kept_folders
+from .launch import Launch
+from .opened_session import OpenedSession
 
 
 class SessionRules:
@@ -22,19 +30,16 @@ class SessionRules:
     Each change is published as a notice, from which a resumed session restores it.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    @property
-    def _policy(self) -> PermissionPolicy:
-        return self._engine.policy
+    def __init__(self, loop: AgentLoop, policy: PermissionPolicy, *, strictest_wins: bool) -> None:
+        self._loop = loop
+        self._policy = policy
+        self._strictest_wins = strictest_wins
 
     def in_force(self) -> RulesInForce:
         """Return the rules in the order in which they are checked."""
-        settings = self._engine.loaded.settings
         return RulesInForce(
             rules=tuple(RuleFact(rule.verdict, rule.text, rule.origin, is_own) for rule, is_own in self._rules()),
-            strictest_wins=settings.permissions.rule_resolution == "severity",
+            strictest_wins=self._strictest_wins,
             sandbox=trial_fact(self._policy.trial),
             folders=tuple(map(str, self._policy.folders)),
         )
@@ -43,7 +48,7 @@ class SessionRules:
         """Add a rule for the session, and judge waiting calls again; return the reason if that is impossible."""
         try:
             parsed = Rule.of(rule.strip())
-            parsed.require_tool((*RULE_TOOL_NAMES, *(tool.name for tool in self._engine.loop.tools)))
+            parsed.require_tool((*RULE_TOOL_NAMES, *(tool.name for tool in self._loop.tools)))
             added = self._policy.add_session_rule(parsed.verdict, parsed.text)
         except ConfigurationError as error:
             return str(error)
@@ -64,7 +69,7 @@ class SessionRules:
 
     def narrowest(self, tool: str, arguments: JsonObject) -> str:
         """Return the narrowest rules that would allow a call, a line each; empty if none can be stored for it."""
-        found = next((one for one in self._engine.loop.tools if one.name == tool), None)
+        found = next((one for one in self._loop.tools if one.name == tool), None)
         # Rules are offered for calls that ask.
         asking = copy(self._policy)
         asking.set_mode(PermissionMode.ASK)
@@ -74,7 +79,7 @@ class SessionRules:
     def tools(self) -> tuple[ToolFact, ...]:
         """Return the tools that the model can call, with the rules that apply to some of their calls."""
         rules = [rule for rule, _ in self._rules()]
-        return tuple(_tool_fact(tool, rules) for tool in self._engine.loop.tools)
+        return tuple(_tool_fact(tool, rules) for tool in self._loop.tools)
 
     def _rules(self) -> list[tuple[Rule, bool]]:
         """Return each rule in the order in which it is checked, with True if it ends with the session."""
@@ -85,8 +90,47 @@ class SessionRules:
         return [*found, *grants, *((rule, False) for rule in self._policy.secret_rules)]
 
     def _publish(self, notice: Noticed) -> None:
-        self._engine.bus.publish(notice)
-        self._engine.gate.reconsider()
+        self._loop.bus.publish(notice)
+        self._loop.gate.reconsider()
+
+
+async def open_policy(
+    launch: Launch,
+    session: OpenedSession,
+    trials: Trials,
+    given: Sequence[Path],
+    *,
+    is_trusted: bool,
+) -> PermissionPolicy:
+    """Return the policy that the settings ask for, with the grants and folders that the session still has.
+
+    Args:
+        given: the folders of the command line, which a resumed session had not.
+        is_trusted: True if the user trusts everything that the workspace brings.
+    """
+    root, chosen, temporary = launch.cwd, launch.settings.permissions, trials.temporary
+    kept = await asyncio.to_thread(kept_folders, session.bus, root, given, session.stored.folders(root))
+    policy = PermissionPolicy(
+        root,
+        layers=launch.rules,
+        mode=chosen.mode,
+        resolution=chosen.rule_resolution,
+        secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
+        private_paths=(launch.locations.config_dir, launch.locations.state_dir),
+        readable_paths=(session.archive,) if temporary is None else (session.archive, temporary),
+        folders=(*launch.options.folders, *kept),
+        store_grant=RuleStore(launch.locations, root).store,
+        is_trusted=is_trusted,
+        trial=trials.facts,
+    )
+    session.restore_rules(policy, root)
+    return policy
+
+
+def grants_of(loop: AgentLoop, policy: PermissionPolicy, root: Path) -> RuleImpact:
+    """Return the effects of rules that an approval would store."""
+    find = tool_finder(root, loop.tools)
+    return RuleImpact(loop, policy, RuleStore(Locations.of_user(), root), find)
 
 
 def trial_fact(facts: TrialFacts) -> str:

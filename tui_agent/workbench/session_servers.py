@@ -1,15 +1,29 @@
 """Tool servers of a session."""
 
+import asyncio
 import re
 import shlex
+import sys
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.agent import AgentLoop
+from tui_agent.agent.loop_config import UpdateTools
+from tui_agent.execution import ToolRegistry
+from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import Warned
 from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.settings import Locations
 
+from .configuration.project_trust import SERVERS_FILE, FolderTrust
+from .launch import Launch
 from .open_page import open_page
 
 if TYPE_CHECKING:
@@ -34,48 +48,100 @@ class SessionServers:
             pool: the servers; None: none is configured.
             is_defined: True for a text that runs a command file or loads a skill: these come before prompts.
         """
-        self._configured: Sequence[ConfiguredServer] = pool.configured if pool is not None else ()
-        self._tasks: Mapping[str, ServerTask] = pool.tasks if pool is not None else {}
+        self._pools: list[ServerPool] = [] if pool is None else [pool]
         self._is_defined = is_defined
+
+    @property
+    def tasks(self) -> "Mapping[str, ServerTask]":
+        """The servers that run, by name."""
+        return ChainMap(*(dict(pool.tasks) for pool in self._pools))
+
+    async def add(
+        self,
+        servers: Mapping[str, ToolServer],
+        loop: AgentLoop,
+        policy: PermissionPolicy,
+        tasks: asyncio.TaskGroup,
+        over: asyncio.Event,
+    ) -> Sequence[str]:
+        """Start servers of an editor in a task, until an event, and return messages about those that are not used."""
+        from tui_agent.mcp.server_config import key_variable
+        from tui_agent.mcp.server_pool import ConfiguredServer
+
+        notes: list[str] = []
+        used: list[ConfiguredServer] = []
+        for name, server in servers.items():
+            if name in self.tasks:
+                notes.append(f"The editor's tool server {name} is not used, because you have one of this name.")
+            elif (variable := key_variable(server)) is not None:
+                notes.append(f"The editor's tool server {name} is not used: no such server gets {variable}.")
+            else:
+                used.append(ConfiguredServer(name, server, "the editor"))
+        if used:
+            started = asyncio.Event()
+            tasks.create_task(self._keep(tuple(used), loop, policy, started, over))
+            await started.wait()
+        return notes
+
+    async def _keep(
+        self,
+        servers: "tuple[ConfiguredServer, ...]",
+        loop: AgentLoop,
+        policy: PermissionPolicy,
+        started: asyncio.Event,
+        over: asyncio.Event,
+    ) -> None:
+        """Run servers until an event, and let the agent use their tools."""
+        from .tool_servers import open_servers, server_parts
+
+        parts = server_parts(policy.workspace, loop.bus, Locations.of_user())
+        # Their schemas are never loaded on demand: only one list of servers can be.
+        async with open_servers(servers, parts, policy, lambda: sys.maxsize) as pool:
+            if pool is not None:
+                before = loop.config.update_tools
+                loop.config.update_tools = pool.update if before is None else partial(_update_both, before, pool.update)
+                self._pools.append(pool)
+            started.set()
+            await over.wait()
 
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
         """The prompts of the servers that run, for menus."""
-        prompts = [(name, prompt) for name, task in sorted(self._tasks.items()) for prompt in task.prompts]
+        prompts = [(name, prompt) for name, task in sorted(self.tasks.items()) for prompt in task.prompts]
         commands = [_command(name, prompt) for name, prompt in prompts if _MENU_NAME.fullmatch(prompt.name)]
         return tuple(command for command in commands if not self._is_defined(f"/{command.slash}"))
 
     def list(self) -> tuple[ServerFact, ...]:
         """Return the servers, in the order of their configuration."""
-        return tuple(_fact(one, self._tasks.get(one.name)) for one in self._configured)
+        return tuple(_fact(one, self.tasks.get(one.name)) for pool in self._pools for one in pool.configured)
 
     def restart(self, name: str, /) -> str:
         """Start a server anew; return why that is impossible."""
-        task = self._tasks.get(name)
+        task = self.tasks.get(name)
         if task is None:
-            return f"No server {name} runs here; there are: {', '.join(self._tasks) or 'none'}."
+            return f"No server {name} runs here; there are: {', '.join(self.tasks) or 'none'}."
         task.restart()
         return ""
 
     def log(self, name: str, /) -> str:
         """Return the last lines of a server."""
-        task = self._tasks.get(name)
+        task = self.tasks.get(name)
         return task.log.text if task is not None else ""
 
     def login(self, name: str, /) -> str:
         """Sign in to a server; return why that is impossible."""
-        task = self._tasks.get(name)
+        task = self.tasks.get(name)
         return task.login() if task is not None else f"No server {name} runs here."
 
     def logout(self, name: str, /) -> str:
         """Forget the sign-in to a server; return what was done."""
-        task = self._tasks.get(name)
+        task = self.tasks.get(name)
         return task.logout() if task is not None else f"No server {name} runs here."
 
     def are_named_in(self, text: str, /) -> bool:
         """True if a text names a prompt or a resource of a server."""
-        named = {match[1] for match in _NAMED.finditer(text)}
-        return bool(named) and not named.isdisjoint(one.name for one in self._configured)
+        configured = {one.name for pool in self._pools for one in pool.configured}
+        return any(match[1] in configured for match in _NAMED.finditer(text))
 
     async def expand(self, text: str, /) -> str:
         """Return an input with the prompt and the resources of servers that it names.
@@ -84,11 +150,11 @@ class SessionServers:
             ToolError: a server does not have what the text names, or does not run.
         """
         named = _PROMPT.match(text)
-        if named is not None and not self._is_defined(text) and (task := self._tasks.get(named[1])) is not None:
+        if named is not None and not self._is_defined(text) and (task := self.tasks.get(named[1])) is not None:
             return await _prompt(task, named[2], named[3] or "")
         parts = [text]
         for match in _RESOURCE.finditer(text):
-            if (task := self._tasks.get(match[1])) is not None:
+            if (task := self.tasks.get(match[1])) is not None:
                 blocks = await task.resource(match[2])
                 parts += [block.text if isinstance(block, TextBlock) else _NOT_ADDED for block in blocks]
         return "\n\n".join(parts)
@@ -96,6 +162,38 @@ class SessionServers:
     async def open_page(self, url: str, /) -> str:
         """Open a page in the user's browser; return why that is impossible."""
         return await open_page(url)
+
+
+async def open_configured_servers(
+    launch: Launch,
+    folder: FolderTrust,
+    loop: AgentLoop,
+    policy: PermissionPolicy,
+    stack: AsyncExitStack,
+) -> "ServerPool | None":
+    """Start the servers in the background, until the stack closes, and let the agent use their tools; None: no server.
+
+    Raises:
+        ConfigurationError: the file of `--mcp-config` cannot be used.
+    """
+    if launch.options.mcp_config is None and not launch.settings.mcp and not (launch.cwd / SERVERS_FILE).exists():
+        return None
+    # Imported here so that a start without servers does not wait for it.
+    from .tool_servers import ServerAnswers, configured_servers, open_servers, server_parts
+
+    servers, notes = await asyncio.to_thread(configured_servers, launch.options, folder, launch.loaded)
+    for note in notes:
+        loop.bus.publish(Warned(code="left_out", text=note))
+    parts = server_parts(launch.cwd, loop.bus, launch.locations, ServerAnswers(loop).functions)
+    opened = open_servers(servers, parts, policy, lambda: loop.provider.model.context_window)
+    pool = await stack.enter_async_context(opened)
+    loop.config.update_tools = None if pool is None else pool.update
+    return pool
+
+
+async def _update_both(first: UpdateTools, second: UpdateTools, tools: ToolRegistry) -> None:
+    await first(tools)
+    await second(tools)
 
 
 async def _prompt(task: "ServerTask", name: str, rest: str) -> str:
@@ -107,11 +205,7 @@ async def _prompt(task: "ServerTask", name: str, rest: str) -> str:
 
 
 def _arguments(prompt: "OfferedPrompt", rest: str, typed: str) -> dict[str, str]:
-    """Return the arguments of a prompt: `name=value`, or values in the order of the prompt's arguments.
-
-    Raises:
-        ToolError: a required argument is missing, or there are too many.
-    """
+    """Return the arguments of a prompt: `name=value`, or values in the order of the prompt's arguments."""
     names = [name for name, _, _ in prompt.arguments]
     if len(names) == 1:
         # The only argument needs no quotes.

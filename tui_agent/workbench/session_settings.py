@@ -62,7 +62,6 @@ class SessionSettings:
         """Store a value in the user's file.
 
         Args:
-            key: the dotted key.
             typed: the value as the user types it; None removes it from the file.
             seen: content of the file when the user decided.
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.mcp.server_config import key_variable, parse_server_file
-from tui_agent.mcp.server_parts import ServerParts
-from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
-from tui_agent.mcp.server_questions import (
+from tui_agent.mcp.server_parts import (
     NO_QUESTIONS,
     QuestionAnswer,
     SampledMessage,
     SamplingAnswer,
     SamplingRequest,
+    ServerParts,
     ServerQuestions,
 )
+from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ToolError
@@ -155,22 +155,19 @@ async def open_servers(
 
 
 class ServerAnswers:
-    """Puts the questions of servers to the user of one agent. Without an agent they are declined."""
+    """Puts the questions of servers to the user of one agent."""
 
-    def __init__(self) -> None:
-        self.loop: AgentLoop | None = None
-        """The agent; set once it exists."""
+    def __init__(self, loop: "AgentLoop") -> None:
+        self._loop = loop
 
     @property
     def functions(self) -> ServerQuestions:
         """The functions for the servers."""
-        return ServerQuestions(ask=self.ask, sample=self.sample, extend_call=self._extend_call)
+        return ServerQuestions(ask=self.ask, sample=self.sample, extend_call=self._loop.extend_call)
 
     async def ask(self, question: ServerQuestion) -> QuestionAnswer:
         """Ask the user."""
-        if self.loop is None:
-            return QuestionAnswer("decline")
-        decision = await self.loop.ask(_request(question))
+        decision = await self._loop.ask(_request(question))
         if decision.decision != "approve":
             return QuestionAnswer("decline" if decision.decision == "deny" else "cancel")
         if not question.fields:
@@ -187,32 +184,26 @@ class ServerAnswers:
         Raises:
             ToolError: the user refused, or the model did not answer.
         """
-        if self.loop is None:
-            raise ToolError("No user can answer here.")
-        model = self.loop.provider.model
+        model = self._loop.provider.model
         limit = min(request.max_tokens, model.max_output_tokens)
         question = ServerQuestion(server=request.server, kind="sampling", message=f"to {model.name}")
-        decision = await self.loop.ask(_request(question, _sampling_args(request, model.name, limit)))
+        decision = await self._loop.ask(_request(question, _sampling_args(request, model.name, limit)))
         if decision.decision != "approve":
             raise ToolError("The user rejected the sampling request.")
         try:
-            answer = await self.loop.answer_beside(
+            answer = await self._loop.answer_beside(
                 ModelRequest(
                     messages=tuple(_message(one, model.name) for one in request.messages),
                     system=(SystemPart(request.system),) if request.system else (),
                     max_tokens=limit,
                     temperature=request.temperature,
                     cache=False,
-                    conversation_id=f"{self.loop.history.id}/{request.server}",
+                    conversation_id=f"{self._loop.history.id}/{request.server}",
                 )
             )
         except ProviderError as error:
             raise ToolError(f"The model did not answer: {error}") from error
         return SamplingAnswer(answer.text, answer.model, answer.stop_reason)
-
-    def _extend_call(self, call_id: str, seconds: float) -> None:
-        if self.loop is not None:
-            self.loop.extend_call(call_id, seconds)
 
 
 def _request(question: ServerQuestion, args: JsonObject | None = None) -> ApprovalRequest:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from tui_agent.agent import AgentLoop
@@ -15,26 +15,31 @@ from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.rewind import Rewinder
 from tui_agent.session.active_branch import active_events
 
-from .build_engine import Engine, ScreenProblems, open_engine
-from .built_in_tools import tool_finder
+from .agent_setup import open_agent
 from .configuration.launch_options import LaunchOptions
-from .configuration.permission_rules import RuleImpact, RuleStore
+from .launch import Launch
+from .leftover_commands import LeftoverCommands, adopt_orphans
+from .live_session import open_gate
 from .live_settings import LiveSettings, UseOnScreen
+from .opened_session import OpenedSession, ScreenProblems, publish_notices
+from .review_command import find_definitions, open_definitions
 from .session_diff import SessionDiff
 from .session_folders import SessionFolders
-from .session_hooks import SessionHooks
+from .session_hooks import SessionHooks, open_file_hooks
 from .session_inputs import SessionCommands, SessionPrompts
-from .session_jobs import SessionJobs
-from .session_models import SessionModels
-from .session_rules import SessionRules
-from .session_servers import SessionServers
+from .session_jobs import SessionJobs, open_jobs
+from .session_models import open_models
+from .session_rules import SessionRules, grants_of, open_policy
+from .session_servers import SessionServers, open_configured_servers
 from .session_settings import SessionSettings
+from .session_trials import SessionTrials, open_code_servers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
+from .sessions.side_requests import SideRequests
 from .task_list import TaskList
 from .workspace_completion import WorkspaceFiles, WorkspaceSymbols
 
-__all__ = ["AgentLoop", "Rewinder", "SteeringQueue", "Workbench"]
+__all__ = ["AgentLoop", "Rewinder", "ScreenProblems", "SteeringQueue", "Workbench"]
 
 RUN_END_TIMEOUT = 4.0
 """Seconds that a run gets to end when the user quits in the middle of it."""
@@ -43,64 +48,10 @@ RUN_END_TIMEOUT = 4.0
 class Workbench:
     """One open session, subject by subject."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        options: LaunchOptions,
-        examine: Callable[[Path], str] | None = None,
-        prompts: PromptStore | None = None,
-    ) -> None:
-        """
-        Args:
-            engine: the parts of the session.
-            options: the options that it was opened with.
-            examine: returns the checks of the installation, a line each; None: the front end has none.
-            prompts: the prompts of the project; None: the front end did not need them before.
-        """
-        self.engine = engine
-        """The parts below; front ends use the subjects."""
+    def __init__(self, options: LaunchOptions) -> None:
+        """Begin with the options; `build` adds the subjects, `open` also keeps them up to date."""
         self.options = options
-        self.agent = engine.loop
-        """Runs prompts, takes messages meanwhile, stops, cancels calls; answers questions with the user's decision."""
-        self.events = engine.bus
-        """Everything that happens, for as many subscribers as there are front ends."""
-        self.past = engine.past_events
-        """Events of a resumed session; iterated once."""
-        self.save = engine.flush_journal
-        """Returns once every event so far is saved; None if the session is not saved."""
-        self.rules = SessionRules(engine)
-        self.folders = SessionFolders(engine, options)
-        find = tool_finder(options.cwd, engine.loop.tools)
-        self.grants = RuleImpact(engine.loop, engine.policy, RuleStore(engine.locations, options.cwd), find)
-        """Effects of a rule that an approval would store."""
-        self.jobs = SessionJobs(engine.jobs)
-        self.leftovers = engine.leftover_commands
-        """Commands that run since tui-agent was killed; None: there are none."""
-        self.definitions = engine.definitions
-        """Skills, command files and `/review`."""
-        self.servers = SessionServers(engine.servers, engine.definitions.knows)
-        self.hooks = SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins)
-        self.rewind = engine.rewinder
-        """Goes back to earlier moments; None: the session is not saved."""
-        self.diff = SessionDiff(options.cwd, engine.rewinder, is_trusted=engine.policy.is_trusted)
-        """Changed files, with their differences, which the user can undo."""
-        self.commands = SessionCommands(engine, options, examine)
-        """Export, copy, checks of the installation, state of the work tree."""
-        self.models = SessionModels(engine, options)
-        self.tasks = TaskList(engine.locations.sessions_dir)
-        """The sessions of the user, also those that other programs have open."""
-        self.aside = engine.side.aside
-        """Answers a question beside the conversation."""
-        self.settings = SessionSettings(engine.locations, options)
-        kept_in = engine.locations.sessions_dir if options.keep_session else None
-        self.prompt_history = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
-        """Prompts of the project, of this session and earlier ones."""
-        self.files = WorkspaceFiles(options.cwd, lambda: engine.policy.folders)
-        self.symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
-        self.attachments = PromptFiles(options.cwd, engine.policy)
-        """Files that the user names in a prompt."""
-        self.prompts = SessionPrompts(engine.loop, engine.definitions, self.attachments)
-        """Runs and sends what the user types."""
+        """The options that it was opened with."""
 
     @classmethod
     @asynccontextmanager
@@ -119,7 +70,6 @@ class Workbench:
         Hooks of the session's start wait for `hooks.begin`, so that the front end receives their events.
 
         Args:
-            options: which session, and how.
             watched: True if a user can answer approval requests, also those that waited when the session ended.
             screen_problems, use_on_screen: check and apply the settings of the screen; None without one.
             examine: returns the checks of the installation for a folder; None: the front end has none.
@@ -130,20 +80,107 @@ class Workbench:
             SessionOpenError: another program has the session open.
             SessionError: the session cannot be opened.
         """
-        async with open_engine(
-            options, watched=watched, resume_pending_calls=watched, screen_problems=screen_problems
-        ) as engine:
-            bench = cls(engine, options, examine, prompts)
-            live = LiveSettings(engine, options, use_on_screen)
+        async with AsyncExitStack() as stack:
+            bench = await cls.build(options, stack, watched=watched, screen_problems=screen_problems)
+            bench.commands.examine = examine
+            if prompts is not None:
+                bench.prompt_history = prompts
+            live = bench.live_settings(use_on_screen)
             async with asyncio.TaskGroup() as tasks:
                 services = [tasks.create_task(run_service("live settings", live.watch(), live.give_up))]
-                if engine.live is not None:
-                    services.append(tasks.create_task(run_service("list of tasks", engine.live.serve())))
+                if bench.shown is not None:
+                    services.append(tasks.create_task(run_service("list of tasks", bench.shown.serve())))
                 try:
                     yield bench
                 finally:
                     for service in services:
                         service.cancel()
+
+    @classmethod
+    async def build(
+        cls,
+        options: LaunchOptions,
+        stack: AsyncExitStack,
+        *,
+        watched: bool,
+        screen_problems: ScreenProblems | None = None,
+    ) -> "Workbench":
+        """Open a session as `open` does, without the services beside it; `stack` saves and closes everything."""
+        bench = cls(options)
+        await bench._open(stack, screen_problems, watched=watched)
+        return bench
+
+    async def _open(self, stack: AsyncExitStack, screen_problems: ScreenProblems | None, *, watched: bool) -> None:
+        """Open the parts from the settings to the agent. The past, which may be long, is freed with this frame."""
+        await stack.enter_async_context(adopt_orphans())
+        launch = await Launch.prepare(self.options, stack)
+        session = await OpenedSession.open(launch, stack, resume_calls=watched)
+        trials = await SessionTrials.open(launch, session, stack)
+        jobs = await open_jobs(session, stack)
+        await session.announce(launch, trials.trials, stack)
+        self.leftovers = await LeftoverCommands.open(session, has_screen=not self.options.without_screen)
+        """Commands that run since tui-agent was killed; None: there are none."""
+        folder = await publish_notices(launch, session, screen_problems)
+        self.policy = policy = await open_policy(
+            launch, session, trials.trials, self.options.folders, is_trusted=folder.is_trusted
+        )
+        """Judges calls; `rules` and `folders` show and change it."""
+        found, layers = await asyncio.to_thread(find_definitions, launch, folder)
+        gate, self.shown = open_gate(launch, session, watched=watched)
+        """Shows the session to the user's other programs; None without a journal or a user."""
+        side = SideRequests(launch.settings, None if self.options.demo else launch.providers.build)
+        code = await open_code_servers(launch, session, trials.trials, stack)
+        tools = trials.tools(launch, session, policy, jobs, side, None if code is None else code.look_up)
+        self.agent = agent = await open_agent(launch, session, policy, gate, tools, layers, side, jobs)
+        """Runs prompts, takes messages meanwhile, stops, cancels calls; answers questions with the user's decision."""
+        pool = await open_configured_servers(launch, folder, agent, policy, stack)
+        files = await open_file_hooks(launch, folder, session, agent, stack, variables=jobs.variables, watched=watched)
+        if code is not None:
+            code.check_edits(agent)
+        self.models = open_models(launch, session, agent)
+        self.definitions = open_definitions(agent, found, launch.settings, side)
+        """Skills, command files and `/review`."""
+        self.servers = SessionServers(pool, self.definitions.knows)
+        self.hooks = SessionHooks(agent.bus, launch, files)
+        self.rewind = await session.rewinder(agent, jobs, launch.cwd)
+        """Goes back to earlier moments; None: the session is not saved."""
+        self.jobs = SessionJobs(jobs)
+        self.aside = side.aside
+        """Answers a question beside the conversation."""
+        self.past = session.past
+        """Events of a resumed session; iterated once."""
+        self.save = session.journal.flush if session.journal is not None else None
+        """Returns once every event so far is saved; None if the session is not saved."""
+        self._add_views(launch)
+
+    def _add_views(self, launch: Launch) -> None:
+        """Add the subjects that need nothing but the others."""
+        agent, policy, locations, root = self.agent, self.policy, launch.locations, self.options.cwd
+        self.events = agent.bus
+        """Everything that happens, for as many subscribers as there are front ends."""
+        self.loaded = launch.loaded
+        """The settings of the start."""
+        strictest = launch.settings.permissions.rule_resolution == "severity"
+        self.rules = SessionRules(agent, policy, strictest_wins=strictest)
+        self.folders = SessionFolders(agent, policy, locations.user_file)
+        self.grants = grants_of(agent, policy, root)
+        """Effects of a rule that an approval would store."""
+        self.diff = SessionDiff(root, self.rewind, is_trusted=policy.is_trusted)
+        """Changed files, with their differences, which the user can undo."""
+        status = launch.settings.ui.status_command
+        self.commands = SessionCommands(agent, policy, root, locations.sessions_dir, self.save, status)
+        """Export, copy, checks of the installation, state of the work tree."""
+        self.tasks = TaskList(locations.sessions_dir)
+        """The sessions of the user, also those that other programs have open."""
+        self.settings = SessionSettings(locations, self.options)
+        self.prompt_history = PromptStore(locations.sessions_dir if self.options.keep_session else None, root)
+        """Prompts of the project, of this session and earlier ones."""
+        self.files = WorkspaceFiles(root, lambda: policy.folders)
+        self.symbols = WorkspaceSymbols(root, is_trusted=policy.is_trusted)
+        self.attachments = PromptFiles(root, policy)
+        """Files that the user names in a prompt."""
+        self.prompts = SessionPrompts(agent, self.definitions, self.attachments)
+        """Runs and sends what the user types."""
 
     @property
     def slash_commands(self) -> tuple[PromptCommand, ...]:
@@ -153,6 +190,11 @@ class Workbench:
     def conversation(self) -> Sequence[Envelope]:
         """Return `past` without the events that a rewind removed; once, like `past`."""
         return active_events(self.past)
+
+    def live_settings(self, use_on_screen: UseOnScreen | None = None) -> LiveSettings:
+        """Return what applies changed settings to this session."""
+        parts = (self.options, self.loaded, self.agent, self.policy, self.folders, self.models)
+        return LiveSettings(*parts, use_on_screen)
 
     async def end_run(self) -> None:
         """Abort the current run, if any, and wait for its end, so that the journal contains it."""

@@ -73,7 +73,6 @@ class WorkspaceFiles:
     def __init__(self, root: Path, folders: Callable[[], Sequence[Path]] = tuple) -> None:
         """
         Args:
-            root: the workspace.
             folders: returns the folders that were added to it, whose files are found by their absolute paths.
         """
         self._root = root
@@ -181,7 +180,6 @@ class WorkspaceSymbols:
     def __init__(self, root: Path, *, is_trusted: bool) -> None:
         """
         Args:
-            root: the workspace.
             is_trusted: False if git may run there only behind walls.
         """
         self._root, self._is_trusted = root, is_trusted

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass
 from inspect import signature
-from types import FunctionType
 
 import pytest
 
@@ -41,19 +40,3 @@ def test_a_class_behaves_as_if_all_its_functions_had_been_compiled_at_once() -> 
         Named(name="a")  # pyright: ignore[reportCallIssue]
     assert str(signature(Point)).startswith("(x: ")
     assert Point.__eq__.__qualname__.endswith("Point.__eq__")
-
-
-def test_a_function_is_compiled_at_its_first_call_only() -> None:
-    @dataclass
-    class Point:
-        x: int
-
-    before = vars(Point)["__eq__"]
-    assert isinstance(before, FunctionType)
-
-    assert Point(1) == Point(1)
-    compiled = vars(Point)["__eq__"]
-    assert Point(2) == Point(2)
-
-    assert vars(Point)["__eq__"] is compiled
-    assert compiled.__code__.co_filename == "<string>"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.process.log_file import LOG_NAME, PrivateFileHandler, log_to_file
+from tui_agent.cli.process.log_file import LOG_NAME, log_to_file
 from tui_agent.settings import Locations
 
 HEARD = logging.getLogger("test_log_file")
@@ -31,14 +31,6 @@ def test_only_errors_are_written_and_only_when_there_are_any(tmp_path: Path) -> 
     assert stat.S_IMODE((place / LOG_NAME).stat().st_mode) == 0o600
 
 
-def test_verbose_writes_everything(tmp_path: Path) -> None:
-    log_to_file(locations(tmp_path), verbose=True)
-
-    HEARD.debug("a detail")
-
-    assert "a detail" in (locations(tmp_path).log_dir / LOG_NAME).read_text("utf-8")
-
-
 def test_a_log_that_cannot_be_created_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "state").write_text("no directory")
     log_to_file(locations(tmp_path), verbose=False)
@@ -46,18 +38,6 @@ def test_a_log_that_cannot_be_created_prints_nothing(tmp_path: Path, capsys: pyt
     HEARD.error("a fault")
 
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_second_log_closes_the_first_one(tmp_path: Path) -> None:
-    first, second = locations(tmp_path / "one"), locations(tmp_path / "two")
-    log_to_file(first, verbose=True)
-    HEARD.debug("one")
-    (earlier,) = logging.getLogger().handlers
-    assert isinstance(earlier, PrivateFileHandler)
-
-    log_to_file(second, verbose=True)
-
-    assert earlier.stream is None
 
 
 def test_records_contain_no_terminal_control_characters(tmp_path: Path) -> None:

@@ -358,12 +358,3 @@ def test_no_command_runs_if_the_sandbox_is_missing(
 
     assert "commands must run in a trial, and none works here" in capfd.readouterr().out
     assert not (place / "ran").exists()
-
-
-def test_config_show_prints_hooks(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
-    user_file.write_text('[[hooks]]\non = "after_tool"\ncommand = "redact"\n', "utf-8")
-
-    shown = json.loads(out_of(capsys, "config", "show", "--json"))
-
-    (hook,) = shown["values"]["hooks"]
-    assert hook == {"on": "after_tool", "command": "redact", "timeout": 30.0, "strict": False, "fail_open": False}

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
-from tests.execution.stage_kit import FakeGuardrails, FreeTurns, Stand, status
+from tests.execution.stage_kit import FakeGuardrails, Stand, status
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import (
     ApprovalGate,
@@ -15,10 +15,9 @@ from tui_agent.execution import (
     ToolScheduler,
     call_digest,
 )
-from tui_agent.execution.outcomes import Outcome, skipped
+from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.admission import judge, recheck_decision
 from tui_agent.execution.pipeline.approval_stage import ask_user
-from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.finish_call import notes_of
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError
 from tui_agent.protocol.events import (
@@ -151,18 +150,6 @@ async def test_the_users_note_with_an_approval_reaches_the_model() -> None:
     assert stand.state.approval.notes == ("The user said: mind the gap",)
 
 
-async def test_edited_arguments_are_validated_decided_and_recorded() -> None:
-    stand = asking(asked=call(a=1, b=2), gate=approving(input={"a": 3, "b": 2}))
-
-    assert await outcome_of(stand) is None
-
-    assert stand.state.prepared.arguments == {"a": 3, "b": 2}
-    assert stand.turns.heard == ["settle", "before_question", "change"]
-    assert stand.state.approval.edited_names == {"a"}
-    assert await outcome_of(stand) is None
-    assert len(stand.events(ApprovalRequested)) == 1
-
-
 async def test_an_edit_with_equal_arguments_is_not_published() -> None:
     class Tidy(ScriptedTool):
         def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
@@ -276,35 +263,6 @@ async def test_edited_arguments_that_ran_are_reported_as_such(fails: bool) -> No
     assert ran.texts == [
         f"[The user said: two is enough]\n{EDITED} The call ran with them.]\n{'broken' if fails else 'done'}"
     ]
-
-
-@pytest.mark.parametrize("reason", ["steering", "cancelled", "failed"])
-async def test_edited_arguments_of_a_call_that_is_skipped_while_it_waits_did_not_run(reason: Any) -> None:
-    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
-
-    class Waiting(FreeTurns):
-        async def take(self, state: CallState) -> Outcome | None:
-            state.stop(skipped(reason))
-            return await super().take(state)
-
-    stand.state.turns = Waiting()
-    await stand.executor.execute(stand.state)
-
-    assert stand.state.finished is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
-
-
-async def test_an_edited_call_cancelled_while_it_runs_ran_with_the_edited_arguments() -> None:
-    async def held(arguments: JsonObject, context: Any) -> None:
-        stand.state.cancel("enough")
-        await asyncio.Event().wait()
-
-    stand = asking(tools=[ScriptedTool("act", held)], asked=call(a=1), gate=approving(input={"a": 2}))
-    stand.state.grace = 0
-    await stand.executor.execute(stand.state)
-
-    assert stand.state.finished is not None
-    assert f"{EDITED} The call ran with them.]" in stand.state.finished.message.text
 
 
 async def run_guarded(tool: ScriptedTool, asked: ToolCall, policy: FakePolicy, gate: ApprovalGate) -> Ran:

@@ -86,23 +86,6 @@ async def test_a_call_that_runs_when_its_answer_breaks_off_is_adopted_and_runs_o
     assert turn.ended() == {"a": "cancelled", "b": "ok"}
 
 
-async def test_a_finished_call_passes_its_result_to_the_same_call_of_the_next_answer() -> None:
-    tool = look(lambda arguments, context: answer_at_once())
-
-    async def answer_at_once() -> str:
-        return "seen"
-
-    turn = TwoAnswers(tool)
-    async with EarlyExecutions(turn.token) as early:
-        await turn.break_off(early, call("look", "a"))
-        assert turn.ended() == {"a": "ok"}
-        await turn.answer(early, call("look", "b"))
-
-    assert tool.calls == ["a"]
-    assert [result.text for result in turn.results] == ["seen"]
-    assert turn.adopted() == {"b": "a"}
-
-
 async def test_it_survives_several_broken_answers() -> None:
     doors = Doors()
     tool = look(doors)
@@ -156,17 +139,6 @@ async def test_a_call_that_is_not_repeated_is_cancelled_and_has_no_result(second
 
     assert turn.adopted() == {}
     assert [result.call_id for result in turn.results] == ["b"]
-
-
-async def test_calls_with_side_effects_never_start_early_and_are_never_adopted() -> None:
-    act = ScriptedTool("act")
-    turn = TwoAnswers(act)
-    async with EarlyExecutions(turn.token) as early:
-        await turn.break_off(early, call("act", "a"))
-        await turn.answer(early, call("act", "b"))
-
-    assert act.calls == ["b"]
-    assert turn.ended() == {"a": "cancelled", "b": "ok"}
 
 
 async def test_a_read_after_a_conflicting_write_does_not_adopt_an_earlier_read() -> None:

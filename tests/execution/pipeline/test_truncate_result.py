@@ -14,9 +14,9 @@ from tui_agent.execution.json_coercion import fit_for_journal
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.finish_call import add_notes_and_truncate, cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
+from tui_agent.protocol.visible_text import whole_count
 
 LIMIT = 500
 IMAGE = ImageBlock(media_type="image/png", data="x" * 40)
@@ -29,15 +29,6 @@ async def fitted(
     with bus.subscribe() as subscription:
         outcome = await truncate(Outcome("ok", result), call_id="c/1", limit=limit, archive_dir=archive, publisher=bus)
         return outcome, [envelope.event for envelope in subscription.drain()]
-
-
-async def test_a_short_result_is_unchanged_and_measured() -> None:
-    result = ToolResult(content=(TextBlock(text="grün"), IMAGE), details={"a": 1})
-
-    outcome, _ = await fitted(result)
-
-    assert outcome.result is result
-    assert (outcome.size_bytes, outcome.truncated, outcome.persisted_path) == (45, False, None)
 
 
 async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Path) -> None:
@@ -56,8 +47,7 @@ async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Pa
     assert shown.startswith("line 0\n")
     assert shown.endswith("line 999\n")
     assert str(kept) in shown
-    assert outcome.size_bytes == len(text)
-    assert outcome.truncated
+    assert outcome.whole_size == len(text)
 
 
 async def test_images_and_details_stay_beside_a_truncated_text() -> None:
@@ -76,7 +66,7 @@ async def test_a_write_error_is_published_and_the_model_still_gets_head_and_tail
 
     outcome, events = await fitted(ToolResult.of_text("x" * 1000), blocked)
 
-    assert outcome.truncated
+    assert outcome.whole_size == 1000
     assert outcome.persisted_path is None
     assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
 
@@ -86,7 +76,7 @@ async def test_truncating_again_changes_nothing() -> None:
     twice, _ = await fitted(once.result)
 
     assert twice.result == once.result
-    assert not twice.truncated
+    assert twice.whole_size is None
 
 
 async def test_lone_surrogates_in_documents_are_replaced() -> None:
@@ -168,6 +158,6 @@ async def test_an_archived_result_is_neither_truncated_nor_archived_again(tmp_pa
     once_more = await add_notes_and_truncate(again.services, again.state, long)
     archived = await add_notes_and_truncate(first.services, first.state, long)
 
-    assert (once_more.truncated, once_more.persisted_path) == (False, None)
+    assert (once_more.whole_size, once_more.persisted_path) == (None, None)
     assert once_more.result.text == "x" * 1000
     assert archived.persisted_path is not None

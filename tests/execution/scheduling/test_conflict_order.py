@@ -96,19 +96,6 @@ def test_calls_that_may_run_concurrently(calls: list[FakeCall], at_once: list[in
     assert free(places) == at_once
 
 
-def test_no_call_passes_a_barrier_and_the_barrier_is_named() -> None:
-    order, places = ordered(read("/a"), shell(), write("/b"), shell())
-
-    assert order.blockers(places[1]) == (0,)
-    assert order.blockers(places[2]) == (1,)
-    assert order.blockers(places[3]) == (1,)
-    order.leave(places[0])
-    assert free(places) == [1]
-    order.leave(places[1])
-    assert free(places) == [2]
-    assert order.blockers(places[3]) == (2,)
-
-
 def test_paths_are_resolved_after_the_barrier_that_may_change_them() -> None:
     link = write("/link")
     order, places = ordered(shell(), write("/target"), link)
@@ -135,15 +122,6 @@ def test_no_call_starts_before_the_arguments_of_all_earlier_calls_are_known() ->
     order.settle(places[0])
     order.settle(places[0])
     assert free(places) == [0, 1]
-
-
-def test_a_call_that_ended_before_it_was_settled_blocks_no_other() -> None:
-    order, places = ordered(shell(), read("/b"), settle=False)
-
-    order.settle(places[1])
-    order.leave(places[0])
-
-    assert free(places) == [1]
 
 
 def test_safe_first_waits_until_every_call_is_known() -> None:
@@ -231,18 +209,6 @@ def test_arguments_changed_to_unknown_targets_block_all_later_calls() -> None:
     assert order.blockers(place) == (0,)
     order.leave(places[0])
     assert free([*places, place]) == [1, 2]
-
-
-def test_a_second_barrier_by_change_keeps_the_order_of_waiting_calls() -> None:
-    changed = write("/x")
-    order, places = ordered(changed, write("/y"), shell(), write("/y"))
-    changed.paths = None
-    order.change(places[0])
-    order.leave(places[0])
-    order.leave(places[1])
-    assert free(places) == [2]
-    order.leave(places[2])
-    assert free(places) == [3]
 
 
 @pytest.mark.parametrize(("first", "later"), [(read, write), (write, write), (write, read)])

@@ -29,7 +29,7 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolQueued,
 )
-from tui_agent.protocol.hooks import FailureAnswer, ModifyArguments
+from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, JsonObject, TextBlock
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
@@ -122,27 +122,6 @@ async def test_a_waiting_call_names_what_it_waits_for() -> None:
                 ("c2", "group", ("c1",)),
             ]
             doors.open("c0", "c1", "c2")
-
-
-async def test_a_call_that_a_hook_makes_valid_waits_for_its_conflicts() -> None:
-    doors = Doors()
-    hooks = HookBus()
-    hooks.before_tool(lambda question: ModifyArguments({"path": "/a"}) if question.call.id == "c1" else None)
-    act = ScriptedTool(
-        behaviour=doors,
-        schema={"type": "object", "required": ["path"]},
-        paths=lambda arguments: Accesses(writes=frozenset({Path(arguments["path"])})),
-    )
-    async with bench_of([act], ExecutionOptions(pre_hook_position="before_lookup"), hooks=hooks) as bench:
-        bench.scheduler.submit_all([call("act", "c0", path="/a"), call("act", "c1")])
-        async with asyncio.TaskGroup() as group:
-            group.create_task(bench.scheduler.finish())
-            await doors.until("c0")
-            await settled()
-            assert doors.arrived == ["c0"]
-            doors.open("c0", "c1")
-
-    assert bench.ended() == {"c0": "ok", "c1": "ok"}
 
 
 async def test_a_call_that_the_user_edits_waits_for_its_new_conflicts() -> None:
@@ -426,29 +405,6 @@ async def test_a_call_that_ran_in_an_earlier_process_gets_its_earlier_result() -
 
 
 # --- conclusions ---
-
-
-async def test_a_failure_that_ends_the_run_lets_running_calls_finish_and_starts_none() -> None:
-    async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        raise ValueError("broken")
-
-    async def take_its_time(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await settled()
-        return ToolResult.of_text("cancelled" if context.cancellation.is_set() else "done")
-
-    hooks = HookBus()
-    hooks.on_tool_error(lambda question: FailureAnswer(continue_on_error=False))
-
-    ran = await run(
-        [ScriptedTool("fail", fail), ScriptedTool(behaviour=take_its_time)],
-        calls("act", "fail", "act"),
-        ExecutionOptions(strategy=Batched(2)),
-        hooks=hooks,
-    )
-
-    assert ran.statuses == ["ok", "error", "cancelled"]
-    assert ran.texts[0] == "done"
-    assert ran.result.halted == "error"
 
 
 @pytest.mark.parametrize(

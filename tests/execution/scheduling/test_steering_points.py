@@ -9,12 +9,10 @@ from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
 from tui_agent.execution.options import SteeringMode
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.events import ApprovalRequested, ToolBatchEnded, ToolStarted
-from tui_agent.protocol.messages import JsonObject, UserMessage, user_message
+from tui_agent.protocol.events import ApprovalRequested, ToolStarted
+from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
-
-SKIPPED = "Skipped due to queued user message."
 
 
 async def steered(asked: list[str], steering: Steering, **options: Any) -> Ran:
@@ -47,34 +45,6 @@ async def test_each_mode_polls_exactly_at_its_boundaries(options: dict[str, Any]
     assert steering.polls == polls
     assert ran.result.steering_messages is None
     assert ran.statuses == ["ok"] * 4
-
-
-@pytest.mark.parametrize(
-    ("options", "at_poll", "statuses"),
-    [
-        ({"strategy": Sequential()}, 2, "oossss"),
-        ({"strategy": Sequential()}, 6, "oooooo"),
-        ({"strategy": Batched(2)}, 1, "oossss"),
-        ({"strategy": Batched(2)}, 3, "oooooo"),
-        ({"strategy": Parallel()}, 1, "oooooo"),
-        ({"strategy": Sequential(), "steering_mode": "after_batch"}, 1, "oooooo"),
-        ({"strategy": Batched(4), "steering_mode": "between_calls"}, 1, "osssss"),
-    ],
-)
-async def test_remaining_calls_are_skipped_in_order_and_there_is_no_further_poll(
-    options: dict[str, Any], at_poll: int, statuses: str
-) -> None:
-    steering = Steering(at_poll)
-
-    ran = await steered(["act"] * 6, steering, **options)
-
-    assert "".join(status[0] for status in ran.statuses) == statuses
-    assert steering.polls == at_poll
-    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
-    skipped = [text for text, status in zip(ran.texts, ran.statuses, strict=True) if status == "skipped_steering"]
-    assert all(text.startswith(SKIPPED) for text in skipped)
-    assert all(message.is_error for message in ran.result.tool_results if message.text.startswith(SKIPPED))
-    assert ran.of(ToolBatchEnded)[0].steering == 1
 
 
 async def test_before_effects_leaves_the_first_call_and_invalid_ones_alone() -> None:
@@ -139,33 +109,6 @@ def test_a_call_held_by_a_poll_yields_to_an_abort(options: str) -> None:
     assert act.calls == ["c0"]
 
 
-async def test_a_call_that_was_just_approved_waits_for_the_poll_too() -> None:
-    looking, found = asyncio.Event(), asyncio.Event()
-    gate = ApprovalGate(interactive=True)
-
-    async def get() -> list[UserMessage]:
-        looking.set()
-        await found.wait()
-        return [user_message("stop that")]
-
-    ask = ScriptedTool("ask")
-    options = ExecutionOptions(strategy=Parallel(), steering_mode="between_calls")
-    async with bench_of(
-        [ScriptedTool(), ask], options, gate=gate, policy=FakePolicy({"ask": "ask"}), get_steering=get
-    ) as bench:
-        bench.scheduler.submit_all(calls("act", "ask"))
-        async with asyncio.TaskGroup() as group:
-            finishing = group.create_task(bench.scheduler.finish())
-            await bench.until(ApprovalRequested)
-            await looking.wait()
-            gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
-            await settled()
-            found.set()
-
-    assert [report.status for report in finishing.result().reports] == ["ok", "skipped_steering"]
-    assert ask.calls == []
-
-
 @pytest.mark.parametrize("moment", ["before it noticed", "while it tidies up"])
 async def test_a_message_that_arrives_during_cancellation_stays_queued(moment: str) -> None:
     steering = Steering()
@@ -196,22 +139,6 @@ async def test_a_message_that_arrives_during_cancellation_stays_queued(moment: s
     assert task.cancelled()
     assert steering.waiting
     assert bench.ended() == {"c0": "cancelled"}
-
-
-async def test_other_modes_wait_for_their_boundary_despite_a_notification() -> None:
-    doors = Doors()
-    steering = Steering()
-    async with bench_of(
-        [ScriptedTool(behaviour=doors)], ExecutionOptions(strategy=Parallel()), get_steering=steering
-    ) as bench:
-        bench.scheduler.submit_all(calls("act"))
-        async with asyncio.TaskGroup() as group:
-            group.create_task(bench.scheduler.finish())
-            await doors.until("c0")
-            bench.scheduler.notify_steering()
-            await settled()
-            assert steering.polls == 0
-            doors.open("c0")
 
 
 @pytest.mark.parametrize("mode", ["between_calls", "between_batches", "interrupt", "before_effects", "after_batch"])

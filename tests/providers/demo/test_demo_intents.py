@@ -106,7 +106,7 @@ def test_replacing_reads_first_and_then_proposes(words: str, old: str, new: str,
     assert calls(words) == [("read", {"path": "a.py"})]
     assert goals[0].waits is not None
 
-    (edit,) = goals[0].waits.proceed(()).calls
+    (edit,) = goals[0].waits(()).calls
 
     expected = {"path": "a.py", "old_string": old, "new_string": new, **({"replace_all": True} if everywhere else {})}
     assert (edit.name, edit.arguments) == ("edit", expected)

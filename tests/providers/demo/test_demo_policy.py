@@ -8,7 +8,7 @@ from tests.support.protocol_strategies import json_values
 from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_policy import HELP, LABEL, next_turn
-from tui_agent.providers.demo.demo_transcript import read_request
+from tui_agent.providers.demo.demo_task import read_request
 
 FILES = {"a.py": "     1\tone\n     2\ttwo\n     3\tthree", "b.py": "     1\tone\n     2\t2\n     3\tthree"}
 
@@ -41,15 +41,6 @@ def test_an_unknown_request_gets_an_honest_answer() -> None:
     assert "not a language model" in HELP
 
 
-def test_a_file_is_read_and_its_beginning_shown() -> None:
-    talk = DemoConversation(execute)
-
-    asked, told = talk.ask("show a.py"), talk.finish()
-
-    assert called(asked) == [("read", "a.py")]
-    assert told.text == "`a.py`, 3 lines:\n\n```\none\ntwo\nthree\n```"
-
-
 def test_a_failure_is_reported() -> None:
     talk = DemoConversation(execute)
     talk.ask("read a.py and gone.py")
@@ -68,30 +59,6 @@ def test_files_are_compared_by_their_lines() -> None:
     text = talk.finish().text
     assert "2 lines differ" in text
     assert "-two\n+2" in text
-
-
-def test_a_replacement_is_read_proposed_and_reported() -> None:
-    talk = DemoConversation(execute)
-
-    asked, proposed, told = talk.ask("replace two with 2 in a.py"), talk.go_on(), talk.go_on()
-
-    assert called(asked) == [("read", "a.py")]
-    assert [(call.name, call.arguments) for call in proposed.calls] == [
-        ("edit", {"path": "a.py", "old_string": "two", "new_string": "2"})
-    ]
-    assert "`a.py` is changed" in told.text
-
-
-def test_several_goals_follow_each_other_in_one_run() -> None:
-    talk = DemoConversation(execute)
-
-    first = talk.ask("read a.py then run ls")
-    second = talk.go_on()
-
-    assert called(first) == [("read", "a.py")]
-    assert called(second) == [("bash", "ls")]
-    assert "`a.py`, 3 lines" in second.text
-    assert talk.finish().calls == ()
 
 
 @table("words", ["stop", "Stop!", "please stop now", "never mind", "that's enough", "cancel this"])

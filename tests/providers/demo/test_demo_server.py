@@ -22,7 +22,7 @@ from tui_agent.protocol.provider import (
 )
 from tui_agent.protocol.tool import ToolSpec
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.demo import DemoServer
+from tui_agent.providers.demo import DemoServer, demo_server
 
 TOOLS = tuple(
     ToolSpec(name=name, description=name, input_schema={"type": "object"})
@@ -53,7 +53,7 @@ def posted(demo: DemoServer, body: Any, path: str = "/v1/messages", **headers: s
 
 @pytest.mark.slow
 async def test_the_tour_begins_through_the_real_sdk() -> None:
-    async with DemoServer(pace=0) as demo, asking(demo) as provider:
+    async with demo_server(pace=0) as demo, asking(demo) as provider:
         facts, error = await heard(provider.stream(prompt("fix the failing test")))
         copied = sorted(path.name for path in demo.sample_dir.iterdir())
 
@@ -78,7 +78,7 @@ async def test_the_same_request_is_answered_with_the_same_bytes(tmp_path: Path) 
     }
     answers = []
     for _ in range(2):
-        async with DemoServer(pace=0, sample_dir=tmp_path) as demo:
+        async with demo_server(pace=0, sample_dir=tmp_path) as demo:
             for _ in range(2):
                 authorization = f"Bearer {demo.token}"
                 answers.append(await asyncio.to_thread(posted, demo, body, authorization=authorization))
@@ -90,7 +90,7 @@ async def test_the_same_request_is_answered_with_the_same_bytes(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_every_tour_begins_with_a_fresh_copy(tmp_path: Path) -> None:
-    async with DemoServer(pace=0, sample_dir=tmp_path) as demo, asking(demo) as provider:
+    async with demo_server(pace=0, sample_dir=tmp_path) as demo, asking(demo) as provider:
         await heard(provider.stream(prompt("fix the failing test")))
         original = (tmp_path / "cart.py").read_text("utf-8")
         (tmp_path / "cart.py").write_text("broken", "utf-8")
@@ -103,7 +103,7 @@ async def test_every_tour_begins_with_a_fresh_copy(tmp_path: Path) -> None:
 
 
 async def test_its_own_directory_is_private_and_gone_at_the_end() -> None:
-    async with DemoServer(pace=0) as demo:
+    async with demo_server(pace=0) as demo:
         place = demo.sample_dir
         mode = stat.S_IMODE(place.stat().st_mode)
 
@@ -113,7 +113,7 @@ async def test_its_own_directory_is_private_and_gone_at_the_end() -> None:
 
 async def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    async with DemoServer(pace=0, sample_dir=tmp_path / "file") as demo, asking(demo) as provider:
+    async with demo_server(pace=0, sample_dir=tmp_path / "file") as demo, asking(demo) as provider:
         _, error = await heard(provider.stream(prompt("fix the failing test")))
 
     assert error is not None
@@ -122,7 +122,7 @@ async def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) ->
 
 
 async def test_its_one_rule_allows_the_command_that_runs_the_samples_tests() -> None:
-    async with DemoServer(pace=0) as demo:
+    async with demo_server(pace=0) as demo:
         ((verdict, rule),) = demo.rules
 
     assert verdict == "allow"
@@ -132,7 +132,7 @@ async def test_its_one_rule_allows_the_command_that_runs_the_samples_tests() -> 
 
 @table("headers", [{}, {"authorization": "Bearer guess"}, {"x-api-key": "guess"}, {"authorization": "Bearer "}])
 async def test_requests_without_the_token_are_refused(headers: dict[str, str]) -> None:
-    async with DemoServer(pace=0) as demo:
+    async with demo_server(pace=0) as demo:
         status, answer = await asyncio.to_thread(lambda: posted(demo, {"messages": []}, **headers))
 
     assert status == 401
@@ -140,7 +140,8 @@ async def test_requests_without_the_token_are_refused(headers: dict[str, str]) -
 
 
 async def test_tokens_are_random_and_shown_nowhere() -> None:
-    one, other = DemoServer(), DemoServer()
+    async with demo_server() as one, demo_server() as other:
+        pass
 
     assert one.token != other.token
     assert len(one.token) >= 32
@@ -160,7 +161,7 @@ async def test_tokens_are_random_and_shown_nowhere() -> None:
     ],
 )
 async def test_invalid_requests_are_refused_as_by_the_api(body: Any, path: str, status: int) -> None:
-    async with DemoServer(pace=0) as demo:
+    async with demo_server(pace=0) as demo:
         answered, answer = await asyncio.to_thread(lambda: posted(demo, body, path, **{"x-api-key": demo.token}))
 
     assert answered == status
@@ -169,7 +170,7 @@ async def test_invalid_requests_are_refused_as_by_the_api(body: Any, path: str, 
 
 async def test_it_ends_in_the_middle_of_an_answer_and_leaves_nothing() -> None:
     body = json.dumps({"stream": True, "messages": [{"role": "user", "content": "help"}]}).encode()
-    async with DemoServer(pace=60.0) as demo:
+    async with demo_server(pace=60.0) as demo:
         host = demo.base_url.removeprefix("http://")
         head = f"POST /v1/messages HTTP/1.1\r\nhost: {host}\r\nx-api-key: {demo.token}\r\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", int(host.rpartition(":")[2]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
+from tui_agent.providers.demo.guided_tour import SAMPLE_FILES, copy_sample_project, sample_test_command
 
 
 def run(command: str, where: Path) -> subprocess.CompletedProcess[str]:
@@ -44,19 +44,7 @@ def test_one_test_fails_whatever_runs_it_and_wherever(tmp_path: Path, runner: st
     assert "test_ten_pieces_get_the_discount" in done.stdout + done.stderr
 
 
-def test_pytest_runs_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: str(Path(sys.executable).parent / "python3"))
-
-    assert sample_test_command(Path("/tmp/x")) == "python3 -m pytest -q /tmp/x"
-
-
 def test_a_python_of_the_system_runs_the_tests_without_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: "/somewhere/else/python3")
 
     assert sample_test_command(Path("/tmp/x y")) == "python3 -m unittest discover -v -s '/tmp/x y'"
-
-
-def test_without_a_python_on_the_path_the_running_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-
-    assert sample_test_command(Path("/tmp/x")).startswith(f"{sys.executable} -m pytest")

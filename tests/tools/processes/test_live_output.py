@@ -42,19 +42,6 @@ async def test_the_first_output_is_shown_at_once_and_the_next_after_the_interval
     assert times[2] - times[0] >= FLUSH_INTERVAL * 2 * 0.9
 
 
-async def test_the_rest_is_shown_at_the_end(workspace: Workspace) -> None:
-    captured, live, received = live_of(workspace)
-    captured.feed(b"a")
-    live.wake()
-    captured.feed(b"b")
-
-    live.close()
-
-    assert received.chunks == ["ab"]
-    live.close()
-    assert received.chunks == ["ab"]
-
-
 async def test_characters_split_between_pieces_stay_whole(workspace: Workspace) -> None:
     captured, live, received = live_of(workspace)
     for byte in "ä€".encode():
@@ -65,14 +52,6 @@ async def test_characters_split_between_pieces_stay_whole(workspace: Workspace) 
     live.close()
 
     assert "".join(received.chunks) == "ä€"
-
-
-async def test_an_incomplete_character_at_the_end_is_shown_as_damaged(workspace: Workspace) -> None:
-    captured, live, received = live_of(workspace)
-    captured.feed("ä".encode()[:1])
-    live.close()
-
-    assert received.chunks == ["\ufffd"]
 
 
 async def test_a_flood_is_shown_in_small_pieces_that_count_what_is_missing(workspace: Workspace) -> None:

@@ -16,66 +16,6 @@ class Kept:
         return len(self.data) < self.enough
 
 
-def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-async def test_reads_until_the_writers_are_gone(root: object) -> None:
-    before = open_descriptors()
-    out, err, noticed = Kept(), Kept(), asyncio.Event()
-    pump = OutputPump([out, err], noticed.set)
-    pump.start()
-    os.write(pump.write_ends[0], b"out")
-    os.write(pump.write_ends[1], b"err")
-    await noticed.wait()
-    for descriptor in pump.write_ends:
-        os.close(descriptor)
-
-    await pump.wait(60)
-    pump.stop()
-    pump.stop()
-
-    assert (out.data, err.data) == (b"out", b"err")
-    assert open_descriptors() == before
-
-
-async def test_stops_although_a_writer_keeps_its_end_open(root: object) -> None:
-    before = open_descriptors()
-    kept = Kept()
-    pump = OutputPump([kept])
-    pump.start()
-    os.write(pump.write_ends[0], b"x")
-    await pump.wait(0.01)
-
-    pump.stop()
-    await pump.wait(60)
-
-    os.close(pump.write_ends[0])
-    assert open_descriptors() == before
-
-
-async def test_stops_before_it_began(root: object) -> None:
-    before = open_descriptors()
-    pump = OutputPump([Kept()])
-    pump.stop()
-    os.close(pump.write_ends[0])
-
-    assert open_descriptors() == before
-
-
-async def test_reports_a_sink_that_has_enough() -> None:
-    kept = Kept(enough=1)
-    pump = OutputPump([kept])
-    pump.start()
-    os.write(pump.write_ends[0], b"x")
-
-    await asyncio.wait_for(pump.sated.wait(), 60)
-    await pump.wait(60)
-
-    pump.stop()
-    os.close(pump.write_ends[0])
-
-
 def test_a_closed_loop_is_handled() -> None:
     loop = asyncio.new_event_loop()
 

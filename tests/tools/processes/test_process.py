@@ -99,18 +99,6 @@ async def test_a_program_that_cannot_start_is_an_error_and_leaves_nothing_open(r
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-async def test_output_is_noticed_on_the_loop(root: Path) -> None:
-    noticed = asyncio.Event()
-
-    async with asyncio.TaskGroup() as group:
-        token = CancellationToken()
-        task = group.create_task(run_process(bash(f"echo x; {LOOP}", root), kept(), None, token, noticed.set))
-        await noticed.wait()
-        token.cancel("seen")
-
-    assert task.result().ending == "cancelled"
-
-
 @pytest.mark.parametrize("holder", ["sleep 60 &", "setsid sleep 60 &", "(setsid nohup sleep 60 &);"])
 async def test_a_grandchild_that_keeps_the_pipe_open_delays_nothing_and_is_ended(root: Path, holder: str) -> None:
     output = kept()
@@ -235,10 +223,6 @@ async def test_a_sink_that_has_enough_after_the_end_is_reported(root: Path) -> N
     assert outcome.ending == "enough"
 
 
-async def test_the_limit_may_be_none(root: Path) -> None:
-    assert (await run(bash("true", root, limit=None))).returncode == 0
-
-
 @pytest.mark.slow
 async def test_many_at_once_do_not_wait_for_each_other(root: Path) -> None:
     started = time.monotonic()
@@ -275,18 +259,6 @@ async def test_a_daemon_that_nothing_ties_ends_with_a_command_that_takes_too_lon
     outcome = await run(command(f"{daemon(root, kind)}; sleep 600", root, limit=1.0))
 
     assert outcome.ending == "timeout"
-    assert living_in(root) == []
-
-
-async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_call(root: Path) -> None:
-    token = CancellationToken()
-    async with asyncio.TaskGroup() as group:
-        spec = command(f"{daemon(root)}; sleep 600", root)
-        task = group.create_task(run_process(spec, kept(), None, token))
-        await pid_from(root / "daemon.pid")
-        token.cancel()
-
-    assert task.result().ending == "cancelled"
     assert living_in(root) == []
 
 

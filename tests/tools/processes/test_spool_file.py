@@ -3,21 +3,11 @@
 import errno
 import os
 import threading
-from pathlib import Path
 
 import pytest
 
 from tui_agent.tools.processes.spool_file import SpoolBudget, SpoolFile
 from tui_agent.tools.workspace import Workspace
-
-
-def test_the_file_is_created_with_the_first_bytes(workspace: Workspace) -> None:
-    spool = SpoolFile(workspace.new_spool_file)
-    spool.close()
-    spool.write(b"late")
-
-    assert (spool.path, spool.size, spool.problem) == (None, 0, "")
-    assert not workspace.spool_dir.exists()
 
 
 def test_keeps_bytes_up_to_its_limit(workspace: Workspace) -> None:
@@ -46,37 +36,6 @@ def test_a_full_disk_is_reported_and_does_not_raise(workspace: Workspace, monkey
     assert spool.path is not None
     assert spool.path.read_bytes() == b"123"
     assert spool.problem == "No space left on device"
-
-
-def test_a_directory_that_cannot_be_created_is_reported(root: Path) -> None:
-    (root / "file").touch()
-    spool = SpoolFile(Workspace(root, spool_dir=root / "file").new_spool_file)
-    spool.write(b"123")
-
-    assert spool.path is None
-    assert spool.problem == "File exists"
-
-
-def test_files_share_the_limit_of_the_session(workspace: Workspace) -> None:
-    budget = SpoolBudget(workspace.spool_dir, limit=8)
-    first, second, third = (SpoolFile(workspace.new_spool_file, limit=100, budget=budget) for _ in range(3))
-    first.write(b"12345")
-    assert not budget.newly_reached()
-    second.write(b"abcdef")
-    third.write(b"xyz")
-    first.write(b"6")
-    for spool in (first, second, third):
-        spool.close()
-
-    kept = [spool.path.read_bytes() for spool in (first, second) if spool.path is not None]
-    assert kept == [b"12345", b"abc"]
-    assert second.problem == (
-        "only the first 3 bytes were saved, because the saved outputs of this session have reached their limit of 8 "
-        "bytes"
-    )
-    assert (third.path, third.size) == (None, 0)
-    assert third.problem == "the saved outputs of this session have reached their limit of 8 bytes"
-    assert [budget.newly_reached() for _ in range(2)] == [True, False]
 
 
 def test_files_from_earlier_runs_of_the_session_count(workspace: Workspace) -> None:

@@ -137,10 +137,6 @@ async def test_too_much_output_ends_the_search(root: Path, monkeypatch: pytest.M
     assert 0 < len(result.hits) < 20
 
 
-def test_a_match_in_a_deleted_file_is_left_out(root: Path) -> None:
-    assert not content_search._is_text_file(ResolvedPath(root), "gone")  # pyright: ignore[reportPrivateUsage]
-
-
 def test_files_that_cannot_be_read_are_named_and_vanished_ones_are_not(root: Path) -> None:
     (root / "ok").write_text("text")
     (root / "link").symlink_to("ok")

@@ -15,7 +15,6 @@ from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
-from tui_agent.tools.search import file_listing
 from tui_agent.tools.search.file_listing import list_files, walk_files
 from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
@@ -163,13 +162,6 @@ async def test_only_regular_files_are_listed(root: Path, engine: Ripgrep | None)
     assert await listed(root, root, engine) == ("a",)
 
 
-async def test_unusual_names_are_listed(root: Path, engine: Ripgrep | None) -> None:
-    for name in (b"-rf", b"new\nline", b"caf\xe9", b" "):
-        os.close(os.open(os.fsencode(root) + b"/" + name, os.O_CREAT))
-
-    assert await listed(root, root, engine) == (" ", "-rf", "caf\udce9", "new\nline")
-
-
 async def test_without_a_working_ripgrep_the_tree_is_walked(root: Path, tmp_path: Path) -> None:
     (root / "a").touch()
     broken = tmp_path / "rg"
@@ -295,13 +287,6 @@ async def test_rules_of_a_repository_below_the_search_hold_only_there(root: Path
     assert not {"src/b.log", "src/deep/c.txt"} & names
 
 
-async def test_rules_from_above_match_paths_relative_to_their_own_directory(root: Path, engine: Ripgrep | None) -> None:
-    grow(root, {"": ["/src/*.py", "src/deep/**", "**/build/*"]})
-    (root / ".git").mkdir()
-
-    assert await listed(root / "src", root, engine) == ("b.log",)
-
-
 @pytest.mark.parametrize("place", [".", "sub"])
 async def test_a_pipe_named_like_a_rule_file_costs_little_time(root: Path, engine: Ripgrep | None, place: str) -> None:
     (root / "sub").mkdir()
@@ -309,12 +294,3 @@ async def test_a_pipe_named_like_a_rule_file_costs_little_time(root: Path, engin
     os.mkfifo(root / place / ".gitignore")
 
     assert await listed(root, root, engine) == ("sub/a.txt",)  # and it is complete: the time was enough
-
-
-def test_names_sorted_in_pieces_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_listing, "_SORTED_AT_ONCE", 3)
-    names = ["b/c", "a", "b-d", "\udcff", "é", "b", "a/x", "c"]
-    output = bytearray(b"".join(os.fsencode(name) + b"\0" for name in names) + b"cut")
-
-    assert file_listing._names(output) == tuple(sorted(names))
-    assert file_listing._names(bytearray()) == ()

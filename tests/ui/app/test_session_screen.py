@@ -294,22 +294,6 @@ async def click_label(shown: Listed, name: str, label: str, beside: int = 0) -> 
     await shown.pilot.click(view, offset=(edge.x + rows[row].index(label) + beside, edge.y + row))
 
 
-@pytest.mark.parametrize("size", [(120, 40), (50, 20)], ids=["one-row", "two-rows"])
-async def test_a_click_on_the_label_of_a_key_is_the_key(root: Path, tmp_path: Path, size: tuple[int, int]) -> None:
-    async with listed(root, tmp_path / "here", size=size) as shown:
-        keys, field = "#sessions-keys", shown.app.list.query_one(Input)
-        await click_label(shown, keys, "ctrl+r rename")
-        await shown.until(lambda: field.value == "fix the failing price test")
-        await click_label(shown, keys, "esc keep the name")
-        await shown.until(lambda: field.value == "")
-        await shown.pilot.press("down")
-        await click_label(shown, keys, "ctrl+x delete", beside=-1)
-        assert shown.app.screen is shown.app.list, "between two labels"
-        await click_label(shown, keys, "enter")
-
-    assert shown.app.return_value == "docs"
-
-
 async def test_a_click_answers_yes_or_no_only_after_the_quiet_moment(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here") as shown:
         for label in ("n keep", "y delete"):

@@ -163,13 +163,6 @@ async def test_an_empty_conversation_is_not_cleared_and_a_running_one_not_copied
         await stage.until(lambda: "The agent is working. /fork copies the session when it is done." in stage.notes)
 
 
-async def test_demo_begins_a_session_with_the_offline_model() -> None:
-    async with switching() as stage:
-        await stage.say("/demo")
-        await stage.until(lambda: stage.service.started)
-        assert stage.service.prepared == [SessionTarget(None, demo=True)]
-
-
 async def test_an_embedded_app_keeps_to_its_session() -> None:
     async with switching(can_switch=False) as stage:
         for text in ("/resume", "/clear", "/fork", "/demo"):

@@ -69,15 +69,6 @@ def test_the_title_names_state_directory_and_program_once_each(desk: Desk) -> No
     assert desk.titles[-2:] == ["~/shop · tui-agent"] * 2
 
 
-def test_the_user_chooses_the_parts_of_the_title(desk: Desk) -> None:
-    desk.signals.use_items(("mode", "state"))
-    desk.show("thinking")
-    desk.signals.use_items(())
-    desk.show("idle")
-
-    assert desk.titles == ["ask · working"]
-
-
 def test_each_wait_and_each_end_is_signalled_once(desk: Desk) -> None:
     desk.show("running_tools")
     desk.show("waiting_approval", asking=1)

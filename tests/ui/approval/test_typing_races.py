@@ -274,20 +274,6 @@ def test_a_sentence_answers_nothing_and_arrives_whole(block: int, monkeypatch: p
         assert (desk.decided, desk.draft) == ([], sentence), f"seed {seed}"
 
 
-def test_five_answers_at_a_quick_pace_answer_five_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk(0)
-    _opened(desk, monkeypatch)
-    for number in range(5):
-        desk.after(number * 0.01, desk.ask)
-        desk.after(2 + number * 0.3, lambda: desk.press("n"))
-    desk.run()
-
-    assert [(request_id, decision) for request_id, decision, _ in desk.decided] == [
-        (f"q{number}", "deny") for number in range(1, 6)
-    ]
-    assert desk.draft == ""
-
-
 def test_a_held_key_and_one_question_less_than_answers_make_text(monkeypatch: pytest.MonkeyPatch) -> None:
     for times in (
         [2 + 0.03 * number for number in range(40)],

@@ -65,15 +65,6 @@ async def test_nothing_that_comes_into_the_column_wraps_the_conversation_anew() 
         assert widths == {75}
 
 
-async def test_of_a_very_wide_window_the_conversation_has_most() -> None:
-    async with shown(working(), (200, 60)) as (body, pilot):
-        assert (body.side.region.width, body.conversation.region.width) == (60, 140)
-
-        await pilot.press("ctrl+t", "ctrl+left")
-        await drawn(pilot)
-        assert body.side.region.width == 64
-
-
 async def test_below_the_width_of_the_column_a_line_opens_it_over_the_conversation() -> None:
     for size in ((60, 20), (80, 24), (109, 40)):
         async with shown(working(), size) as (body, pilot):
@@ -195,18 +186,3 @@ async def test_changed_files_are_listed_with_their_lines() -> None:
         assert newest == ["src/b.py", "+12", "−4"]
         assert oldest == ["src/a.py", "+12", "−4"]
         assert body.panel.region.y < body.side.files.region.y < body.side.times.region.y
-
-
-async def test_the_time_strip_has_three_rows_however_many_calls_there_are() -> None:
-    story = Story().run("x").step(0)
-    story.call("read", "a.py")
-    async with shown(story) as (body, pilot):
-        assert body.side.times.region.height == 3
-
-        seen = len(story.envelopes)
-        for number in range(40):
-            story.call("read", f"{number}.py")
-        for envelope in story.envelopes[seen:]:
-            chat_of(pilot).apply(envelope)
-        await drawn(pilot)
-        assert body.side.times.region.height == 3

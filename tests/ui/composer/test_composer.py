@@ -70,14 +70,6 @@ async def test_enter_after_a_backslash_begins_a_new_line() -> None:
         assert pilot.app.sent == []
 
 
-async def test_a_backslash_inside_a_line_is_a_backslash() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("backslash", "n", "enter")
-        await pilot.pause()
-
-        assert pilot.app.sent == [("submit", "\\n")]
-
-
 @pytest.mark.slow
 async def test_it_grows_to_a_third_of_the_window() -> None:
     async with Desk().run_test(size=(80, 24)) as pilot:
@@ -129,15 +121,6 @@ async def test_the_arrows_move_inside_the_text_first() -> None:
 
         await pilot.press("up")
         assert pilot.app.composer.text == "earlier"
-
-
-async def test_undo_brings_back_what_was_cleared() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press(*"draft")
-        pilot.app.composer.clear()
-        await pilot.press("ctrl+underscore")
-
-        assert pilot.app.composer.text == "draft"
 
 
 # --- folding ----------------------------------------------------------------------------------------------------------
@@ -198,17 +181,6 @@ async def test_a_short_paste_shows_its_hidden_characters_and_sends_them() -> Non
         assert pilot.app.sent == [("submit", f"see {HIDDEN}".replace("\r\n", "\n"))]
 
 
-async def test_letters_that_read_like_an_escape_are_sent_as_letters() -> None:
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, "\\x1b is \x1b")
-        await pilot.pause()
-        assert pilot.app.composer.render_line(0).text.rstrip() == "\\x1b is \\x1b"
-
-        await pilot.press("enter")
-        await pilot.pause()
-        assert pilot.app.sent == [("submit", "\\x1b is \x1b")]
-
-
 async def test_a_folded_paste_that_is_opened_shows_its_hidden_characters() -> None:
     hidden = "\x1b[31m\n" * 20
     async with Desk().run_test() as pilot:
@@ -230,19 +202,6 @@ async def test_an_escape_goes_as_a_whole(keys: list[str]) -> None:
         await pilot.pause()
 
         assert pilot.app.composer.draft == "a \u202e\u202e"
-
-
-async def test_the_cursor_steps_over_an_escape() -> None:
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, "\x1b\u202e")
-        await pilot.pause()
-        places = [pilot.app.composer.cursor_location[1]]
-        for _ in range(2):
-            await pilot.press("left")
-            await pilot.pause()
-            places.append(pilot.app.composer.cursor_location[1])
-
-        assert places == [len("\\x1b\\u202e"), len("\\x1b"), 0]
 
 
 @pytest.mark.slow
@@ -281,15 +240,6 @@ async def test_what_is_copied_or_cut_is_the_text_and_no_escape() -> None:
         await pilot.pause()
 
         assert pilot.app.clipboard == pilot.app.composer.draft == "\x1b\u202e\\x1b"
-
-
-async def test_undo_brings_back_an_escape() -> None:
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, "a\x1b")
-        await pilot.pause()
-        await pilot.press("backspace", "ctrl+underscore")
-
-        assert pilot.app.composer.draft == "a\x1b"
 
 
 LONG_SEQUENCES = {
@@ -343,24 +293,7 @@ def test_whatever_is_pasted_is_what_is_sent(text: str) -> None:
         assert not any(is_invisible(one) for one in drawn if one not in TYPOGRAPHY and one != "\t")
 
 
-async def test_a_paste_replaces_what_is_selected() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press(*"abc", "shift+home")
-        await paste(pilot.app, "x")
-        await pilot.pause()
-
-        assert pilot.app.composer.text == "x"
-
-
 # --- commands ---------------------------------------------------------------------------------------------------------
-
-
-async def test_the_chosen_command_is_sent() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("slash", "t", "o", "down", "down", "up", "enter")
-        await pilot.pause()
-
-        assert pilot.app.sent == [("submit", "/tools")]
 
 
 @pytest.mark.slow
@@ -380,22 +313,6 @@ async def test_closed_suggestions_stay_closed_until_something_is_typed() -> None
 
 def files(*paths: str) -> tuple[Suggestion, ...]:
     return tuple(map(Suggestion.of_file, paths))
-
-
-async def test_enter_completes_a_file_and_then_sends() -> None:
-    async with Desk().run_test() as pilot:
-        composer = pilot.app.composer
-        await pilot.press(*"see", "space", "at", *"pri")
-        composer.offer_mentions("pri", files("src/price.py", "src/prime.py"))
-        await pilot.pause()
-        assert "@src/price.py" in pilot.app.entry._suggestions.render().plain
-
-        await pilot.press("down", "enter")
-        assert composer.text == "see @src/prime.py "
-        assert pilot.app.sent == []
-        await pilot.press("enter")
-        await pilot.pause()
-        assert pilot.app.sent == [("submit", "see @src/prime.py ")]
 
 
 async def test_enter_after_a_whole_path_sends() -> None:
@@ -452,13 +369,3 @@ async def test_the_menu_counts_the_commands_below_and_above() -> None:
         assert rows[-1].strip() == f"↑ 4 more · ↓ {count - 12} more"
         await pilot.press(*["up"] * 9)
         assert menu.render().plain.splitlines()[-1].strip() == f"↑ {count - 8} more"
-
-
-async def test_what_was_wrong_is_no_longer_said_after_the_next_input() -> None:
-    async with Desk().run_test(size=(80, 24)) as pilot:
-        notices = pilot.app.entry.notices
-        notices.show("There is no command /modle. Did you mean /model?", "warning", 60)
-        notices.show("The next request uses m.", "information", 60)
-        notices.hide_problems()
-
-        assert notices._messages == [("The next request uses m.", "information")]

@@ -4,23 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.composer.paste_folding_area import FOLDED_CHARACTERS, FOLDED_LINES, PasteFolder
+from tui_agent.ui.composer.paste_folding_area import FOLDED_CHARACTERS, PasteFolder
 
 
 def lines(number: int) -> str:
     return "\n".join(f"line {index}" for index in range(number))
-
-
-def test_a_short_paste_stays_as_it_is() -> None:
-    assert PasteFolder().fold(lines(FOLDED_LINES - 1)) == lines(FOLDED_LINES - 1)
-
-
-def test_many_lines_fold_to_their_number() -> None:
-    assert PasteFolder().fold(lines(214)) == "[pasted 214 lines]"
-
-
-def test_one_long_line_folds_to_its_length() -> None:
-    assert PasteFolder().fold("x" * FOLDED_CHARACTERS) == f"[pasted {FOLDED_CHARACTERS:,} characters]"
 
 
 def test_two_pastes_of_one_size_keep_apart() -> None:
@@ -29,12 +17,6 @@ def test_two_pastes_of_one_size_keep_apart() -> None:
 
     assert (first, second) == ("[pasted 20 lines]", "[pasted 20 lines #2]")
     assert folder.unfold(f"{first} and {second}") == f"{lines(20)} and {lines(20).upper()}"
-
-
-def test_the_same_paste_twice_has_one_label() -> None:
-    folder = PasteFolder()
-
-    assert folder.fold(lines(20)) == folder.fold(lines(20))
 
 
 def test_a_typed_paste_label_is_only_text() -> None:

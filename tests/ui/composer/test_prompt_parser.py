@@ -30,13 +30,6 @@ def test_a_command_is_read_with_its_argument() -> None:
     assert (found.command.id, found.argument) == ("chat.mode", "plan")
 
 
-def test_a_command_needs_no_argument() -> None:
-    found = parse_slash_call(" /help\n")
-
-    assert isinstance(found, SlashCall)
-    assert (found.command.id, found.argument) == ("chat.help", "")
-
-
 @table(
     "text",
     [
@@ -71,15 +64,6 @@ def test_a_misspelt_command_names_the_nearest() -> None:
     assert parse_slash_call("/etc is full") == UnknownSlash("etc", None)
     assert parse_slash_call("/frontend:tset", OWN) == UnknownSlash("frontend:tset", "frontend:test")
     assert parse_slash_call("\\/modle opus") is None
-
-
-def test_suggestions_narrow_while_the_name_is_typed() -> None:
-    assert [entry.slash for entry in suggestions("/t")] == ["tasks", "theme", "thinking", "timeline", "tools"]
-    assert [entry.slash for entry in suggestions("/th")] == ["theme", "thinking"]
-    assert [entry.slash for entry in suggestions("/")][:3] == ["help", "model", "mode"]
-    assert suggestions("/mode ") == ()
-    assert suggestions("text") == ()
-    assert suggestions("/zzz") == ()
 
 
 def names(draft: str, **options: Any) -> list[str | None]:

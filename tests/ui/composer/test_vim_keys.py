@@ -189,13 +189,6 @@ def test_at_the_edge_of_the_text_other_texts_are_recalled() -> None:
     assert field.stepped == [-1, 1]
 
 
-def test_keys_that_type_nothing_keep_their_meaning() -> None:
-    vim = vim_of(Field("|a"))
-    vim.mode = "normal"
-
-    assert not any(vim.press(key, None) for key in ("enter", "tab", "up", "ctrl+r", "escape", "f1"))
-
-
 # --- composer ---------------------------------------------------------------------------------------------------------
 
 
@@ -269,13 +262,3 @@ async def test_undo_and_put_act_on_the_text_of_the_composer() -> None:
         assert on.draft == "one\ntwo"
         await on.type("uu")
         assert on.draft == "one\ntwo"
-
-
-async def test_without_the_setting_escape_and_letters_are_as_always() -> None:
-    async with stage() as on:
-        on.app.use_choices(ScreenChoices(vim_keys=True))
-        on.app.use_choices(ScreenChoices())
-        await on.type("one")
-        await on.pilot.press("escape")
-        await on.type("x")
-        assert on.draft == "onex"

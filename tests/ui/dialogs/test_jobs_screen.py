@@ -117,13 +117,6 @@ async def test_a_double_click_does_not_confirm(label: str) -> None:
         await page.on.until(lambda: page.jobs.asked == [f"{label.split()[1]} bash_1"])
 
 
-async def test_a_click_on_another_key_counts_at_once_after_a_first_click() -> None:
-    async with jobs_page() as page:
-        await page.click("ctrl+x stop")
-        await page.click("enter output")
-        await page.on.until(lambda: page.jobs.asked == ["output bash_1"])
-
-
 async def test_a_click_that_brings_the_window_to_the_front_does_not_confirm() -> None:
     async with jobs_page() as page:
         await page.click("ctrl+x stop")

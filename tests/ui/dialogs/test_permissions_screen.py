@@ -138,27 +138,6 @@ async def test_the_mode_is_that_of_the_moment() -> None:
         assert "every other change" in text_of(screen, "body")
 
 
-async def test_a_click_selects_a_rule_and_a_second_one_lists_its_calls() -> None:
-    async with page() as (on_stage, screen, _):
-        body = screen.query_one("#permissions-body", RowsView)
-        row = next(at for at in range(body.total) if "git status" in getattr(body.line_at(at), "plain", ""))
-        await on_stage.pilot.click(body, offset=(10, row))
-        assert screen.selected is not None
-        assert screen.selected.text == "bash(git status:*)"
-        await on_stage.pilot.click(body, offset=(10, row))
-
-        await on_stage.until(lambda: "It has decided no call" in opened(on_stage))
-
-
-async def test_a_click_on_the_label_of_a_key_is_the_key() -> None:
-    async with page() as (on_stage, screen, _):
-        keys = screen.query_one("#permissions-keys", RowsView)
-        label = getattr(keys.line_at(0), "plain", "").index("a ")
-        await on_stage.pilot.click(keys, offset=(label, 0))
-
-        assert screen.is_asking
-
-
 @table("size", [(20, 6), (40, 10), (60, 16), (200, 60)])
 async def test_the_page_works_at_any_size(size: tuple[int, int]) -> None:
     hostile = RuleFact("allow", "bash(echo [red]\x1b[31m\u202e:*)", "granted for the session", is_session=True)

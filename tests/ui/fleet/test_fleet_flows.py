@@ -3,7 +3,7 @@
 from tests.ui.fleet.fleet_stage import FleetStage, fleet_stage
 from tests.ui.fleet.still_fleet import NOW, MemoryFleet, asks, busy_fleet, row, status, timed
 from tests.ui.still import notes
-from tests.ui.story import Story, working
+from tests.ui.story import working
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import PermissionModeChanged
 from tui_agent.protocol.permissions import PermissionMode
@@ -83,15 +83,6 @@ async def test_a_message_that_waits_is_shown_without_actions_that_a_unit_refuses
         await on.pilot.click(strip, offset=(strip.size.width - 2, 1))
         assert notes(on.app) == []
         assert on.files.sent == []
-
-
-async def test_events_of_the_open_unit_arrive_while_it_works() -> None:
-    async with fleet_stage(three()) as on:
-        await on.open()
-        story = working()
-        since = len(story.envelopes)
-        on.files.tell(story.answer("The helper is done."), since)
-        await on.until(lambda: "The helper is done." in on.text())
 
 
 async def test_escape_returns_to_the_rows_and_an_unsent_text_stays_with_its_unit() -> None:
@@ -252,15 +243,6 @@ async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_
         assert "unit 003" in on.text()
 
 
-async def test_a_narrower_or_wider_rule_is_not_offered_because_the_command_could_not_carry_it() -> None:
-    async with fleet_stage(three()) as on:
-        on.files.change(questions=(asks("002"),))
-        dialog = await asked(on)
-        await on.press("s")
-        await on.until(lambda: dialog.dialog.step == "confirming")
-        assert dialog.dialog.offer.can_change == (False, False)
-
-
 async def test_in_a_conversation_the_questions_of_other_units_are_asked_too() -> None:
     async with fleet_stage(three()) as on:
         await on.open()
@@ -372,19 +354,6 @@ async def test_a_unit_that_has_ended_is_not_stopped_and_the_key_is_not_offered()
         assert "s" in offered(on)
 
 
-async def test_a_fleet_without_units_offers_nothing_that_needs_one() -> None:
-    async with fleet_stage(MemoryFleet(status())) as on:
-        assert offered(on) == {"t", "?", "q"}
-
-
-async def test_the_filters_for_failed_and_stopped_units_show_these_alone() -> None:
-    async with fleet_stage(MemoryFleet(status(row(1), row(2, "failed"), row(3, "stopped")))) as on:
-        await on.press("tab", "tab", "tab")
-        assert [one.id for one in on.fleet.rows.items] == ["002"]
-        await on.press("tab")
-        assert [one.id for one in on.fleet.rows.items] == ["003"]
-
-
 async def test_a_second_press_on_another_unit_or_too_late_stops_nothing() -> None:
     async with fleet_stage(three()) as on:
         await on.press("s", "down", "s")
@@ -477,12 +446,3 @@ async def test_a_fleet_that_never_answers_can_be_left() -> None:
         assert "Connecting to the fleet" in on.text()
         await on.press("enter", "down", "i", "t", "n", "o", "tab", "s", "q")
         await on.until(lambda: not on.app.is_running)
-
-
-async def test_an_empty_story_of_a_unit_shows_no_conversation_but_takes_a_message() -> None:
-    async with fleet_stage(MemoryFleet(status(row(1)), Story().envelopes)) as on:
-        await on.press("enter")
-        await on.until(lambda: on.app.screen is on.app.chat)
-        await on.type("go")
-        await on.press("enter")
-        assert on.files.sent == [("001", {"type": "user", "text": "go"})]

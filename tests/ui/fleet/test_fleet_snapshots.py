@@ -1,4 +1,4 @@
-"""Snapshots of the screen of a fleet: each state at both sizes, dark and light in turn."""
+"""Snapshots of the screen of a fleet: states and pages, small and large, dark and light."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -69,10 +69,20 @@ def showing(*keys: str, dialog: bool = False) -> Callable[[Pilot[None]], Awaitab
     return before
 
 
-@pytest.mark.parametrize(
-    ("size", "theme"), [((80, 24), "light"), ((120, 40), "dark")], ids=["80x24-light", "120x40-dark"]
-)
-@pytest.mark.parametrize("name", STATES)
+SMALL, LARGE = (80, 24), (120, 40)
+AT_BOTH_SIZES = ("busy", "thousand", "asks", "hostile")
+SHOWN = [
+    *((name, SMALL, "light") for name in STATES if name in AT_BOTH_SIZES),
+    *((name, LARGE, "dark") for name in STATES),
+]
+
+
+def named(name: str, size: tuple[int, int], theme: str) -> str:
+    """Return the id of a picture."""
+    return f"{name}-{size[0]}x{size[1]}-{theme}"
+
+
+@pytest.mark.parametrize(("name", "size", "theme"), SHOWN, ids=[named(*one) for one in SHOWN])
 def test_a_fleet(name: str, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
     app = fleet_app(MemoryFleet(STATES[name]()), theme=theme)
 
@@ -90,10 +100,10 @@ PAGES: dict[str, Sequence[str]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("size", "theme"), [((80, 24), "dark"), ((120, 40), "light")], ids=["80x24-dark", "120x40-light"]
-)
-@pytest.mark.parametrize("name", PAGES)
+PAGES_SHOWN = [(name, SMALL, "dark") if place % 2 else (name, LARGE, "light") for place, name in enumerate(PAGES)]
+
+
+@pytest.mark.parametrize(("name", "size", "theme"), PAGES_SHOWN, ids=[named(*one) for one in PAGES_SHOWN])
 def test_pages_of_a_fleet(name: str, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
     app = fleet_app(MemoryFleet(quiet(), timed(working())), theme=theme)
 

@@ -125,15 +125,6 @@ async def test_an_empty_panel_accepts_every_key() -> None:
         assert pilot.app.opened == []
 
 
-async def test_enter_opens_the_selected_call_and_else_the_newest() -> None:
-    async with Bench(working()).run_test(size=(60, 20)) as pilot:
-        await pilot.press("enter")
-        await pilot.press("up", "enter")
-        await pilot.pause()
-
-        assert pilot.app.opened == ["c4", "c3"]
-
-
 async def test_a_click_selects_and_another_one_opens() -> None:
     async with Bench(working()).run_test(size=(60, 20)) as pilot:
         await pilot.click(CallList, offset=(5, 1))

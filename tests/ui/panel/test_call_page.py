@@ -22,7 +22,6 @@ from tui_agent.ui.panel.call_page import (
     MAX_OUTPUT_LINES,
     NOT_COMPARED,
     call_sections,
-    state_text,
 )
 from tui_agent.ui.state.call_view_state import CHANGES_LIMIT, CallViewState
 
@@ -34,11 +33,6 @@ def sections(view: CallViewState, now: float = 10.0, whole: str | None = None, w
     }
 
 
-def test_a_new_call_has_input_and_timing() -> None:
-    assert sections(seen(QUEUED)) == {"Input": ["command  ls"], "Timing": ["waited         9.0 s"]}
-    assert sections(seen(QUEUED, STARTED))["Output"] == ["nothing yet"]
-
-
 def test_paths_are_relative_to_the_workspace() -> None:
     args = {"file_path": "/home/ada/shop/src/a.py", "path": "/etc/hosts", "command": "cat /home/ada/shop/a"}
     asked = ASKED.model_copy(update={"targets": ("/home/ada/shop/src/a.py", "/tmp/x")})
@@ -47,12 +41,6 @@ def test_paths_are_relative_to_the_workspace() -> None:
 
     assert page["Input"][:3] == ["file path  src/a.py", "path  /etc/hosts", "command  cat /home/ada/shop/a"]
     assert [row.split()[-1] for row in page["Decision"] if row.endswith(("a.py", "/x"))] == ["src/a.py", "/tmp/x"]
-
-
-def test_the_output_comes_before_the_input() -> None:
-    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="a.py"),), latency_ms=1500.0))
-
-    assert list(sections(view)) == ["Output", "Input", "Timing"]
 
 
 def test_names_and_values_are_plain_words_and_whole_numbers() -> None:
@@ -207,48 +195,6 @@ def test_a_denied_call_gives_its_reason_once() -> None:
         "▲ ls",
         "answer         denied by you",
     ]
-
-
-def test_each_duration_has_its_row() -> None:
-    view = seen(
-        QUEUED,
-        STARTED,
-        ended(
-            latency_ms=1500.0,
-            queued_ms=200.0,
-            approval_ms=3000.0,
-            size_bytes=2048,
-            metrics={"lines": Metric(value=3.0)},
-        ),
-    )
-
-    assert sections(view)["Timing"] == [
-        "waited         0.20 s",
-        "for you        3.0 s",
-        "ran            1.5 s",
-        "limit          2:00",
-        "size           2 kB",
-        "lines          3",
-    ]
-
-
-def test_a_running_call_counts_its_output() -> None:
-    out = ToolOutput(call_id="c1", stream="stdout", chunk="x", bytes_total=5000)
-    started = STARTED.model_copy(update={"attempt": 2, "timeout_s": None})
-
-    assert sections(seen(QUEUED, started, out), now=4.0)["Timing"] == [
-        "attempt        2",
-        "ran            2.0 s",
-        "written        5 kB",
-    ]
-
-
-def test_states_have_words() -> None:
-    assert state_text(seen(QUEUED)) == "queued"
-    assert state_text(seen(QUEUED, STARTED)) == "runs"
-    assert state_text(seen(QUEUED, ended(status="denied_user"))) == "denied by you"
-    late = ApprovalResolved(request_id="q", call_id="c1", decision="deny", by="timeout")
-    assert state_text(seen(QUEUED, ASKED, late, ended(status="denied_user"))) == "denied: no answer in time"
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.support.table import table
-from tests.ui.story import Story, working
+from tests.ui.story import Story
 from tui_agent.protocol.events import ToolStatus
-from tui_agent.ui.panel.panel_rows import STATE_ROOM, RowContext, done_row, row_of
+from tui_agent.ui.panel.panel_rows import STATE_ROOM, RowContext, row_of
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
 from tui_agent.ui.transcript.call_part import CallContext, call_rows, flattened
@@ -34,28 +34,6 @@ def states(story: Story) -> list[str]:
     assert all(row[-STATE_ROOM - 2 : -STATE_ROOM] == "  " for row in rows(story))
     assert {row[-1] for row in found if row.strip()} & {" "} == set(), "the right edge is ragged"
     return [state.strip() for state in found]
-
-
-def test_a_row_shows_sign_number_tool_summary_and_state() -> None:
-    read, _, bash, edit = rows(working())
-
-    assert read.split() == ["✔", "#1", "read", "tests/test_price.py", "0.01", "s"]
-    assert bash.split() == ["◐", "#3", "bash", "pytest", "-q", "12.3", "s"]
-    assert edit.split() == ["◌", "#4", "edit", "src/price.py", "after", "#3"]
-
-
-def test_the_same_state_has_the_same_words_in_one_column() -> None:
-    story = Story().run("x").step(0)
-    summaries = ("make test", "npm publish --dry-run", "notes.md (4 lines)", "shop/cart.py (+1 −1)", "a " * 50)
-    for summary in summaries:
-        story.asks(story.queued("bash", summary), "bash", summary, "no rule")
-    assert states(story.wait(9)) == ["needs you"] * 5
-
-    waiting = story.queued("bash", "make")
-    story.blocked(waiting, "c2", "c1")
-    assert states(story)[-1] == "after #2"
-    story.queued("bash", "make")
-    assert states(story)[-1] == "queued"
 
 
 def test_a_call_that_waits_for_several_names_the_one_that_needs_the_user() -> None:
@@ -84,25 +62,6 @@ def test_of_a_long_path_the_end_is_shown_without_counts(width: int, shown: str) 
     assert row == f"✖ #1 edit {shown} failed"
 
 
-def test_of_a_long_command_or_name_the_beginning_is_shown() -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "pytest -q tests/test_cart.py")
-    story.call("read", "src/a_very_long_file_name.py")
-
-    assert ["pytest -q tes…" in rows(story, 39)[0], "a_very_long_f…" in rows(story, 39)[1]] == [True, True]
-
-
-def test_rows_from_number_ten_show_as_much_as_those_before() -> None:
-    story = Story().run("x").step(0)
-    for number in range(1, 12):
-        story.call("read", f"tests/test_part_{number:02}.py")
-
-    shown = rows(story, 48)
-
-    assert {row.index("read") for row in shown} == {7}
-    assert {len(row) for row in shown} == {47}
-
-
 @table("status", get_args(ToolStatus))
 def test_every_status_has_a_sign_and_all_but_success_have_a_word(status: ToolStatus) -> None:
     story = Story().run("x").step(0)
@@ -111,11 +70,6 @@ def test_every_status_has_a_sign_and_all_but_success_have_a_word(status: ToolSta
     assert rows(story)[0].strip()[0] in "✔✖⏱⊘⤼■?"
     assert (states(story)[0] == "0.02 s") == (status == "ok")
     assert 0 < len(states(story)[0]) <= STATE_ROOM
-
-
-def test_all_calls_that_ended_well_are_one_row() -> None:
-    assert text_of_runs(done_row(1_024, unfolded=False)) == "▸✔ 1,024 done"
-    assert text_of_runs(done_row(24, unfolded=True)) == "▾✔ 24 done"
 
 
 @given(st.integers(1, 160), st.text(max_size=60), st.text(max_size=30))

@@ -1,11 +1,8 @@
 """Counters of the tool panel: each state under its own name."""
 
-from textual.app import App, ComposeResult
-
 from tests.ui.story import Story, working
-from tui_agent.ui.panel.tool_panel import PanelStrip, counts
+from tui_agent.ui.panel.tool_panel import counts
 from tui_agent.ui.state.call_ledger import CallLedger
-from tui_agent.ui.state.plan_and_files import Plan
 
 
 def counted(story: Story, room: int = 1_000) -> str:
@@ -31,12 +28,3 @@ def test_open_calls_are_counted_before_finished_ones() -> None:
 
     assert counted(story) == "1 running · 1 needs you"
     assert counted(story, 12) == "1 needs you"
-
-
-async def test_before_the_first_call_the_line_has_only_its_key() -> None:
-    class Bench(App[None]):
-        def compose(self) -> ComposeResult:
-            yield PanelStrip(CallLedger(), Plan())
-
-    async with Bench().run_test(size=(60, 4)) as pilot:
-        assert pilot.app.query_one(PanelStrip).render().plain.strip("─ ") == "ctrl+t open"

@@ -52,14 +52,6 @@ def test_questions_that_wait_together_count_once() -> None:
     assert found.median == pytest.approx(4.5)
 
 
-def test_an_open_question_has_waited_until_now_and_has_no_answer() -> None:
-    story = Story().run("go")
-    story.asks(story.queued("bash", "a"), "bash", "a", "")
-
-    found = figures(fold(story).questions, story.now + 7)
-    assert (found.questions, found.waited, found.median) == (1, 7.0, None)
-
-
 def test_only_the_user_answers_a_question() -> None:
     story = Story().run("go")
     ask(story, "bash(make:*)", 5.0, by="policy")
@@ -85,13 +77,6 @@ def test_the_rule_that_saves_most_time_is_named_with_its_questions() -> None:
 def test_only_a_yes_for_one_call_speaks_for_a_rule(answer: dict[str, str]) -> None:
     story = Story().run("go")
     ask(story, "bash(make:*)", 5.0, **answer)
-
-    assert best_saving(fold(story).questions, story.now) is None
-
-
-def test_a_call_for_which_no_rule_was_offered_suggests_none() -> None:
-    story = Story().run("go")
-    ask(story, None, 5.0)
 
     assert best_saving(fold(story).questions, story.now) is None
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.table import table
 from tests.ui.story import Story
 from tui_agent.protocol.events import (
     BackgroundEnded,
@@ -26,16 +25,6 @@ def fold(story: Story) -> CallLedger:
     for envelope in story.envelopes:
         ledger.apply(envelope)
     return ledger
-
-
-def test_a_question_moves_a_call_and_the_answer_moves_it_back() -> None:
-    story = Story().run("x").step(0)
-    call_id = story.queued("bash", "rm x")
-    request_id = story.asks(call_id, "bash", "rm x", "no rule")
-    assert fold(story).places["needs_you"] == {0}
-
-    story.resolved(request_id, call_id)
-    assert fold(story).places["waiting"] == {0}
 
 
 def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> None:
@@ -65,27 +54,6 @@ def test_a_path_below_the_working_directory_is_relative_in_summary_and_change() 
 
     assert view.summary == "a.py (+1 −1)"
     assert [file.path for file in view.changes.files] == ["a.py", "/etc/hosts"]
-
-
-@table(
-    ("status", "heap"),
-    [
-        ("ok", "done"),
-        ("error", "failed"),
-        ("timeout", "failed"),
-        ("denied_user", "denied"),
-        ("denied_policy", "denied"),
-        ("withheld", "denied"),
-        ("skipped_steering", "skipped"),
-        ("cancelled", "cancelled"),
-        ("interrupted", "unknown"),
-    ],
-)
-def test_the_result_of_a_call_decides_its_kind(status: ToolStatus, heap: str) -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "x", status=status)
-
-    assert [name for name, places in fold(story).places.items() if places] == [heap]
 
 
 def test_the_end_of_a_sub_agent_ends_its_own_calls_only() -> None:
@@ -230,10 +198,3 @@ def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
 
     assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
     assert counts(ledger).plain == "1 queued · 1 denied"
-
-
-def test_a_run_without_calls_of_its_own_shows_the_number_of_all() -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "make")
-    story.end().run("again", "r2").step(0)
-    assert counts(fold(story)).plain == "1 call"

@@ -14,11 +14,10 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.state.call_records import FileChange, HookRun
-from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState, fitted
+from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState
 
 QUEUED = ToolQueued(call_id="c1", name="bash", args_raw={"command": "ls"}, index=2, group=1, safe=True, summary="ls")
 STARTED = ToolStarted(call_id="c1", name="bash", args={"command": "ls"}, timeout_s=120.0, read_only=True)
@@ -49,14 +48,6 @@ def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
     assert len(two.live.text) == LIVE_LIMIT
     assert two.live.is_cut
     assert two.live.bytes_total == 7
-
-
-def test_output_of_a_cancelled_call_stays() -> None:
-    out = ToolOutput(call_id="c1", stream="stdout", chunk="so far", bytes_total=6)
-
-    view = seen(QUEUED, STARTED, out, ended(status="cancelled", is_error=True, content=(TextBlock(text="cancelled"),)))
-
-    assert (view.live.text, view.outcome.result, view.status) == ("so far", "cancelled", "cancelled")
 
 
 def test_events_after_the_end_are_ignored() -> None:
@@ -112,8 +103,3 @@ def test_the_diff_is_that_of_the_change_or_else_of_the_proposal() -> None:
     assert seen(QUEUED, started).diff == "would"
     assert seen(QUEUED, STARTED).diff == ""
     assert seen(QUEUED, changed).changes.files == [FileChange("a", "did\n")]
-
-
-def test_long_results_keep_head_and_tail() -> None:
-    assert fitted("abcdefghij", 4) == "ab\n… 6 characters not kept here …\nij"
-    assert fitted("abcd", 4) == "abcd"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.ui.story import Story
-from tui_agent.protocol.events import SessionRewound, SessionSwitched, TodoItem, TodoUpdated
+from tui_agent.protocol.events import SessionRewound, TodoItem, TodoUpdated
 from tui_agent.ui.state.plan_and_files import Plan
 
 
@@ -44,12 +44,4 @@ def test_a_rewind_restores_the_plan_of_that_moment_and_its_undo_the_later_one() 
     back(story, rewound)
     assert fold(story).done == 0
     back(story, before)
-    assert fold(story).items == ()
-
-
-def test_another_session_begins_without_a_plan() -> None:
-    story = Story()
-    planned(story, False)
-    story.tell(SessionSwitched(id="s2"))
-
     assert fold(story).items == ()

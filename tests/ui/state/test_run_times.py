@@ -87,16 +87,6 @@ def test_two_agents_save_time_and_the_calls_within_one_do_not() -> None:
     assert (totals.tools, totals.saved) == (16.0, 8.0)
 
 
-def test_the_totals_of_the_last_run_are_kept_during_the_next() -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "make", 3.0)
-    times = fold(story.end().wait(60).run("again", "r2"))
-
-    assert times.totals() is None
-    assert times.last is not None
-    assert (times.last.tools, times.last.saved) == (3.0, 0.0)
-
-
 def test_no_clock_of_another_process_remains() -> None:
     story = Story().run("x").step(0)
     story.call("bash", "make", 3.0)
@@ -118,16 +108,6 @@ def test_no_clock_of_another_process_remains() -> None:
     story.tell(SessionForked(id="s2", parent="s1", at_seq=3))
     times = fold(story)
     assert (times.started, times.ended, times.last, times.calls) == (None, None, None, {})
-
-
-def test_a_new_run_begins_anew() -> None:
-    story = working().end()
-    story.run("again", "r2").step(0)
-    story.call("read", "x")
-    times = fold(story)
-
-    assert list(times.calls) == ["c5"]
-    assert times.in_progress
 
 
 @pytest.mark.parametrize("loaded", [True, False])

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.ui.story import START, Story, working
+from tests.ui.story import Story, working
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
@@ -40,13 +40,6 @@ def test_a_session_that_broke_off_is_at_rest_when_it_is_loaded() -> None:
     assert fold(story).status == "idle"
 
 
-def test_the_clock_of_a_status_starts_when_it_begins() -> None:
-    story = Story().run("x").wait(1).step(0)
-    story.wait(2).status("streaming").wait(1).status("streaming")
-
-    assert fold(story).since == START + 3
-
-
 def test_steps_of_a_sub_agent_are_not_the_steps_of_the_run() -> None:
     story = Story().run("x").step(0)
     story.origin = replace(story.origin, depth=1, agent_id="explorer")
@@ -65,14 +58,6 @@ def test_the_report_of_the_last_run_that_ended_is_kept() -> None:
     story.tell(RunEnded(reason="done"))
 
     assert fold(story).report == report
-
-
-def test_steps_are_numbered_in_their_run() -> None:
-    story = Story().run("x").step(0).step(1).end().run("y", "r2")
-    assert fold(story).step is None
-
-    assert fold(story.step(0)).step == 0
-    assert fold(story.step(1)).step == 1
 
 
 def test_changes_of_mode_and_settings_leave_a_message_that_the_past_does_not() -> None:

@@ -29,9 +29,9 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
 )
-from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.visible_text import left_out_note
 from tui_agent.ui.state.call_view_state import LIVE_LIMIT
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.call_part import (
@@ -39,13 +39,10 @@ from tui_agent.ui.transcript.call_part import (
     HEAD_ROWS,
     LIVE_ROWS,
     MAX_FILES,
-    MOST_READS,
-    OPEN_DIFF_ROWS,
     TAIL_ROWS,
 )
 from tui_agent.ui.transcript.transcript_model import Transcript
 from tui_agent.ui.transcript.transcript_parts import CommandPart
-from tui_agent.ui.transcript.transcript_search import TranscriptSearch
 
 
 class Talk:
@@ -102,13 +99,6 @@ def done(
     ]
 
 
-def test_a_call_is_one_row_with_its_result() -> None:
-    assert Talk(*done("c1", "edit", "src/price.py", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1"]
-    assert Talk(*done("c1", "bash", "make", "3 lines · done", ms=2_040.0)).rows() == [
-        "✔ bash make 3 lines · done 2.0 s"
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "summary", "outcome", "row"),
     [
@@ -146,10 +136,6 @@ def test_no_two_empty_rows_follow_each_other_and_a_diff_ends_with_one() -> None:
         rows = rows_of(talk.transcript, 80)
         assert not any(not (one.strip() or two.strip()) for one, two in pairwise(rows))
         assert not rows[next(place for place, row in enumerate(rows) if " bash make" in row) - 1].strip()
-
-
-def test_a_result_that_the_summary_names_is_shown_once() -> None:
-    assert Talk(*done("c1", "edit", "src/price.py (+2 −1)", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1"]
 
 
 def test_a_failure_shows_its_first_line() -> None:
@@ -215,14 +201,6 @@ def test_a_read_that_failed_or_runs_has_its_own_row() -> None:
     assert talk.rows() == ["✔ read a.py · b.py", "✖ read gone.py gone.py does not exist #3", "◐ read d.py #4"]
 
 
-def test_reads_of_several_steps_share_a_row_but_not_without_end() -> None:
-    reads = [event for number in range(MOST_READS + 1) for event in done(f"c{number}", "read", f"f{number}", "1 line")]
-
-    parts = Talk(*reads).transcript.parts
-
-    assert [len(part.call_ids) for part in parts] == [MOST_READS, 1]
-
-
 def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
     lines = [f"line {number}" for number in range(100)]
     command = "for n in $(seq 100); do\n  echo line $n\ndone"
@@ -281,19 +259,6 @@ def test_a_change_of_a_file_is_shown_once_as_a_diff() -> None:
     for events in ([changed, reported], [reported], [changed]):
         rows = Talk(queued("c1", "edit"), *events).rows()
         assert sum("round(sum(round(item.price, 2)" in row for row in rows) == 1
-
-
-def test_calls_that_failed_or_changed_nothing_show_no_diff() -> None:
-    assert len(Talk(queued("c1", "edit"), ended("c1", "edit", "error", {"diff": DIFF})).rows()) == 1
-    assert len(Talk(queued("c1", "edit"), ended("c1", "edit", details={"diff": ""})).rows()) == 1
-
-
-def test_lines_are_counted_where_the_diff_does_not_show_them_all() -> None:
-    for lines, head in ((3, "✔ edit x"), (50, "✔ edit x +50")):
-        diff = f"@@ -0,0 +1,{lines} @@\n" + "+one\n" * lines
-        begin, start, end = done("c1", "edit", "x", f"+{lines}")
-        changed = FileChanged(path="x", change="modified", call_id="c1", diff=diff, added=lines)
-        assert Talk(begin, start, changed, end).rows()[0] == head
 
 
 def test_only_a_call_that_has_succeeded_needs_no_number() -> None:
@@ -528,29 +493,6 @@ def test_lines_that_a_search_has_found_are_shown_where_an_output_is_cut() -> Non
         "line 60 needle",
         f"… {100 - TAIL_ROWS - 61} more lines …",
     ]
-
-
-def test_rows_that_a_search_has_found_are_shown_where_a_diff_is_cut() -> None:
-    names = {number: f"+line {number}" + (" needle" if number in (300, 1999) else "") for number in range(2000)}
-    diff = "@@ -0,0 +1,2000 @@\n" + "".join(f"{line}\n" for line in names.values())
-    talk = Talk(queued("c1", "write"), FileChanged(path="x", change="modified", call_id="c1", diff=diff))
-    search = TranscriptSearch(talk.transcript, "NEEDLE")
-    part = search.step(backwards=True)
-    assert part is not None
-    part.toggle()
-    part.sought = search.query
-    part.changed()
-    talk.transcript.refresh(part)
-
-    rows = [row for row in talk.rows() if "needle" in row or "more row" in row]
-
-    assert rows == [
-        f"… {300 - OPEN_DIFF_ROWS} more rows",
-        "301 + line 300 needle",
-        "… 1,698 more rows",
-        "2000 + line 1999 needle",
-    ]
-    assert "line 1999 needle" in part.line(80, search.row()).plain
 
 
 def test_a_found_text_that_is_broken_between_rows_of_a_diff_is_shown_whole() -> None:

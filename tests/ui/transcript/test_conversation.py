@@ -1,6 +1,5 @@
 """Conversation on a screen: follows the end, keeps its position elsewhere, opens, searches, selects, and rests."""
 
-import asyncio
 import unicodedata
 from itertools import pairwise
 
@@ -23,7 +22,6 @@ from tests.ui.row_kit import (
     story,
     user,
 )
-from tests.ui.stage import PATIENCE
 from tui_agent.protocol.events import AgentEvent, SessionSwitched
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.transcript import transcript_search
@@ -113,21 +111,6 @@ async def test_a_flood_is_shown_at_once_and_read_a_slice_at_a_time() -> None:
         assert conversation.following
 
 
-@pytest.mark.slow
-async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is() -> None:
-    text = "\n\n".join(f"point **{number}**" for number in range(5_000))
-    async with HostApp().run_test(size=SIZE) as pilot:
-        conversation = await tell(pilot, answer(text, "m1"))
-        conversation.scroll_home(animate=False)
-        await pilot.pause()
-        assert "● point 0" in [row.strip() for row in seen(conversation)]
-
-        conversation.scroll_end(animate=False)
-        async with asyncio.timeout(PATIENCE):
-            while seen(conversation)[-1].strip() != "point 4999":
-                await pilot.pause(0.01)
-
-
 async def test_a_search_of_a_long_conversation_continues_until_a_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -141,25 +124,6 @@ async def test_a_search_of_a_long_conversation_continues_until_a_match(
         await pilot.pause()
 
         assert "message 7" in "".join(seen(conversation))
-
-
-async def test_going_to_the_end_follows_again() -> None:
-    async with HostApp().run_test(size=SIZE) as pilot:
-        conversation = await tell(pilot, *many(20))
-        conversation.scroll_page_up(animate=False)
-        await pilot.pause()
-        assert not conversation.following
-
-        conversation.scroll_end(animate=False)
-        await pilot.pause()
-        assert conversation.following
-
-        conversation.scroll_home(animate=False)
-        await pilot.pause()
-        conversation.focus()
-        await pilot.press("end")
-        await pilot.pause()
-        assert conversation.following
 
 
 @pytest.mark.slow
@@ -203,16 +167,6 @@ async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None
         await pilot.pause(0.3)
 
         assert conversation.flushes == 1
-
-
-async def test_events_before_the_first_drawing_are_shown() -> None:
-    app = HostApp()
-    conversation = Conversation(FoldWithLedger(Transcript()))
-    apply_to(conversation, Teller().tell(user("early")))
-    async with app.run_test(size=SIZE) as pilot:
-        await app.screen.mount(conversation, before=0)
-        while "early" not in "".join(seen(conversation)):
-            await pilot.pause(0.01)
 
 
 async def test_a_click_unfolds_a_call_and_ctrl_o_opens_it_in_full_screen() -> None:
@@ -329,29 +283,6 @@ async def test_a_selection_is_copied_as_it_was_written() -> None:
         assert copied == (f"{text}\n    code = 1", "\n")
 
 
-async def test_the_mouse_selects_text() -> None:
-    async with HostApp().run_test(size=SIZE) as pilot:
-        await tell(pilot, user("select these words"))
-
-        await pilot.mouse_down(Conversation, offset=(3, 1))
-        await pilot.hover(Conversation, offset=(8, 1))
-        await pilot.mouse_up(Conversation, offset=(8, 1))
-        await pilot.pause()
-
-        assert pilot.app.screen.get_selected_text() == "select"
-
-
-async def test_a_selection_is_drawn() -> None:
-    async with HostApp().run_test(size=SIZE) as pilot:
-        conversation = await tell(pilot, user("select these words"))
-        plain = conversation.render_line(1)
-
-        pilot.app.screen.selections = {conversation: Selection(Offset(3, 1), Offset(9, 1))}
-        await pilot.pause()
-
-        assert [segment.text for segment in conversation.render_line(1)] != [segment.text for segment in plain]
-
-
 async def test_another_width_keeps_the_same_text_in_view() -> None:
     async with HostApp().run_test(size=(60, 12)) as pilot:
         texts = (user(f"message {number} " + "word " * 20, f"u{number}") for number in range(40))
@@ -367,15 +298,6 @@ async def test_another_width_keeps_the_same_text_in_view() -> None:
         await pilot.resize_terminal(20, 6)
         await pilot.pause()
         assert len(seen(conversation)) == 6
-
-
-async def test_another_session_starts_empty() -> None:
-    async with HostApp().run_test(size=SIZE) as pilot:
-        conversation = await tell(pilot, *many(20))
-
-        await tell(pilot, SessionSwitched(id="s2"), user("fresh"))
-
-        assert seen(conversation)[:3] == ["", " ❯ fresh", ""]
 
 
 NASTY = (

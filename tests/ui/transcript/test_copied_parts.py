@@ -234,18 +234,6 @@ async def test_there_is_nothing_to_copy_at_the_beginning() -> None:
         assert messages(pilot) == ["Nothing was copied: this conversation has no code block yet."]
 
 
-async def test_letters_go_to_the_composer_while_a_part_is_chosen() -> None:
-    async with still_app(working(), running=True).run_test(size=(100, 30)) as pilot:
-        app = pilot.app
-        assert isinstance(app, TuiAgentApp)
-        await pressing()(pilot)
-        app.chat.body.conversation.focus()
-        await pilot.press("up", *"copy")
-        await drawn(pilot)
-
-        assert app.chat.entry.composer.text == "copy"
-
-
 @table(
     ("source", "texts"),
     [

@@ -43,13 +43,6 @@ def test_a_rewind_removes_later_parts_and_leaves_a_note() -> None:
     assert rows[-1] == "Rewound to before “question” · 2 messages removed · changed back: a.py · /rewind undoes it"
 
 
-def test_the_conversation_continues_after_a_rewind() -> None:
-    rows = shown(*turn(1), *turn(2), back(6, 12), *turn(3))
-
-    assert "question 2" not in rows
-    assert rows[-len(shown(*turn(3))) :] == shown(*turn(3))
-
-
 def test_undoing_it_brings_everything_back() -> None:
     both = shown(*turn(1), *turn(2))
 
@@ -69,10 +62,6 @@ def test_files_alone_leave_the_conversation_where_it_is() -> None:
     rows = shown(*turn(1), back(0, 6, conversation=False))
 
     assert rows[:-1] == shown(*turn(1))
-
-
-def test_a_rewind_to_the_start_leaves_only_the_note() -> None:
-    assert len(shown(*turn(1), *turn(2), back(0, 12))) == 1
 
 
 def test_only_one_plan_is_shown_after_a_rewind() -> None:

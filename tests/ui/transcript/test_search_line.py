@@ -127,15 +127,6 @@ async def test_a_confirmed_match_stays_in_view() -> None:
         assert app.chat.body.conversation.scroll_offset.y < 5
 
 
-async def test_a_search_without_a_match_shows_that() -> None:
-    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
-        app = await begun(pilot)
-        await pilot.press("ctrl+f", *"[/bold]")
-        await drawn(pilot)
-
-        assert "not found · esc close" in line_of(app)
-
-
 async def test_the_numbers_are_those_of_the_newest_query() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)

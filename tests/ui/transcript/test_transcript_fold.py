@@ -50,10 +50,8 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import (
-    AssistantMessage,
     ImageBlock,
     TextBlock,
-    ThinkingBlock,
     ToolResultMessage,
     UserMessage,
 )
@@ -84,13 +82,6 @@ def body(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
 
 
 # --- messages -------------------------------------------------------------------------------------------------------
-
-
-def test_a_steering_mark_shows_where_the_message_was_delivered() -> None:
-    landed = SteeringDelivered(message_id="u1", kind="steer", text="", boundary="after step 2")
-
-    for events in ([landed, user("no", kind="steer")], [user("no", kind="steer"), landed]):
-        assert body(events) == ["↳ no", "steered after step 2"]
 
 
 def test_a_follow_up_is_marked_and_a_notice_has_no_speaker() -> None:
@@ -137,18 +128,6 @@ def test_a_resumed_message_looks_like_a_live_one() -> None:
 def test_the_complete_message_replaces_streamed_text() -> None:
     assert body([started(), delta("wrong"), answer("right")]) == ["● right"]
     assert body([started(), delta("gone"), answer("")]) == []
-
-
-def test_several_texts_of_a_message_are_paragraphs() -> None:
-    message = AssistantMessage(
-        content=(TextBlock(text="one"), ThinkingBlock(thinking="", redacted="x"), TextBlock(text="two")), id="a1"
-    )
-
-    assert body([MessageEnded(message_id="a1", message=message)]) == [
-        "▸ thinking  (encrypted)",
-        "● one",
-        "two",
-    ]
 
 
 def test_a_discarded_message_vanishes() -> None:
@@ -206,18 +185,6 @@ def retry(attempt: int, most: int = 3) -> StepRetry:
     return StepRetry(attempt=attempt, max=most, wait_s=4.0, error_kind="rate_limit", status=429)
 
 
-def test_retries_say_why_when_and_which_attempt_follows_in_one_row() -> None:
-    assert body([retry(2)], 80) == ["↻ rate limit (429); trying again in 4.0 s (attempt 2 of 3)"]
-    assert body([retry(2), retry(3)], 80) == ["↻ rate limit (429); trying again in 4.0 s (attempt 3 of 3)"]
-    assert len(body([retry(2), started(), answer("ok"), retry(2)], 80)) == 3
-
-
-def test_notices_warnings_and_errors_have_their_signs() -> None:
-    events = [Noticed(code="a", text="one"), Warned(code="b", text="two"), Failed(code="c", text="three")]
-
-    assert body(events) == ["· one", "! two", "✖ three"]
-
-
 @table(
     ("event", "row"),
     [
@@ -265,14 +232,6 @@ def test_an_action_of_the_user_is_shown_once_and_is_not_an_error() -> None:
     assert body([other], 80)[0].startswith("── cancelled: the program ends ──")
 
 
-def test_a_stop_is_shown_once() -> None:
-    noticed = Noticed(code="stop_requested", text="The run ends after this step.")
-
-    rows = body([noticed, RunEnded(reason="stopped", total_ms=2_000)], 80)
-
-    assert [row.rstrip("─") for row in rows] == ["── stopped as you asked · 2.0 s "]
-
-
 def test_an_error_is_shown_once() -> None:
     failed = Failed(code="provider", text="The key is not accepted. Nothing was sent.")
     end = RunEnded(reason="error", error="The key is not accepted.")
@@ -288,13 +247,6 @@ def test_the_end_of_a_run_closes_what_is_open() -> None:
 
     assert rows[0] == "● half"
     assert "▍" not in "".join(rows)
-
-
-@pytest.mark.parametrize("end", [RunEnded(reason="aborted"), SessionLoaded(id="s", events=3)])
-def test_calls_without_a_reported_end_are_ended(end: AgentEvent) -> None:
-    events = [queued("c1", "bash"), ended("c1", "bash"), queued("c2", "edit", 1), end]
-
-    assert body(events)[:2] == ["✔ bash", row("? edit   outcome unknown", "#2")]
 
 
 def test_a_decision_of_the_user_is_shown_if_it_changes_the_run() -> None:
@@ -366,10 +318,6 @@ def test_a_private_command_says_so_and_one_that_failed_how() -> None:
     rows = shown(commanded("!!ls", "no", "denied_user"))
 
     assert rows == ["", " ❯ !!ls", "   no", "   denied by you", "   only you see the output"]
-
-
-def test_a_running_command_shows_its_output_so_far() -> None:
-    assert shown(commanded("!make", "abcdef")[:3])[-2:] == [" ❯ !make", "   abc"]
 
 
 def test_of_much_output_the_end_is_shown() -> None:

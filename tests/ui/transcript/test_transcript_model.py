@@ -59,17 +59,6 @@ def test_another_width_shows_the_same_words(texts: list[str], one: int, other: i
 
 # --- Markdown -------------------------------------------------------------------------------------------------------
 
-LONG = "\n\n".join(f"paragraph {number} with some words" for number in range(300))
-
-
-def test_a_long_text_is_laid_out_only_at_visible_rows() -> None:
-    part = MarkdownPart(LONG)
-    transcript = filled(part, width=40)
-
-    transcript.settle(200, 220)
-
-    assert part.cached_rows < 60
-
 
 def test_units_far_from_the_visible_rows_are_dropped() -> None:
     part = MarkdownPart("\n\n".join(f"p {number}" for number in range(MAX_CACHED_UNIT_ROWS)))
@@ -141,23 +130,6 @@ def test_text_that_is_not_markdown_stays_as_it_is() -> None:
 
 
 # --- thinking -------------------------------------------------------------------------------------------------------
-
-
-def test_thinking_is_one_row_until_it_is_opened() -> None:
-    part = ThinkingPart("First **this**.\n\nThen that, which takes more than a row to say.")
-    transcript = filled(part, width=40)
-    assert rows_of(transcript, 40) == ["▸ thinking  First **this**. Then that, …"]
-
-    assert part.toggle()
-    transcript.refresh(part)
-
-    assert rows_of(transcript, 40) == [
-        "▾ thinking",
-        "▏ First this.",
-        "▏",
-        "▏ Then that, which takes more than a row",
-        "▏ to say.",
-    ]
 
 
 def test_while_it_thinks_its_newest_line_is_shown() -> None:

@@ -95,13 +95,6 @@ def test_events_shown_elsewhere_leave_no_note(event: AgentEvent) -> None:
     assert note_of(event) is None
 
 
-def test_a_status_is_not_shown_twice() -> None:
-    note = note_of(StepRetry(attempt=2, max=3, wait_s=1.0, error_kind="server", text="HTTP 500 from it", status=500))
-
-    assert note is not None
-    assert note[1] == "HTTP 500 from it; trying again in 1.0 s (attempt 2 of 3)"
-
-
 def test_a_retry_that_is_over_no_longer_says_when_it_comes() -> None:
     text = "The model is overloaded (529); trying again in 4.0 s (attempt 2 of 10)"
 

@@ -7,7 +7,7 @@ from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart, ThinkingPart
 from tui_agent.ui.transcript.transcript_model import Transcript
 from tui_agent.ui.transcript.transcript_parts import TextPart
-from tui_agent.ui.transcript.transcript_search import LONGEST_LAID_OUT, MAX_MATCHES, TranscriptSearch
+from tui_agent.ui.transcript.transcript_search import LONGEST_LAID_OUT, TranscriptSearch
 
 
 def filled() -> Transcript:
@@ -34,19 +34,6 @@ def test_steps_go_through_all_matches_and_around() -> None:
     assert forward == [parts[1], parts[1], parts[2], parts[3], parts[4], parts[1]]
 
 
-def test_the_row_of_a_match_is_found_where_it_was_wrapped() -> None:
-    transcript = filled()
-    search = TranscriptSearch(transcript, "needle")
-
-    search.step()
-    assert search.row() == 0
-    search.step()
-    assert search.row() == 1
-    part = search.step()
-    assert part is transcript.parts[2]
-    assert "needle" in part.line(40, search.row()).plain
-
-
 def test_a_match_that_is_not_shown_leads_to_its_part() -> None:
     transcript = Transcript()
     transcript.add(MarkdownPart("see **bo**ld"))
@@ -56,17 +43,6 @@ def test_a_match_that_is_not_shown_leads_to_its_part() -> None:
     search.step()
 
     assert search.row() == 0
-
-
-def test_a_removed_part_is_skipped() -> None:
-    transcript = filled()
-    search = TranscriptSearch(transcript, "needle")
-    first = search.step()
-    assert first is not None
-
-    transcript.remove(first)
-
-    assert search.step() is transcript.parts[1]
 
 
 def test_matches_are_counted_a_slice_at_a_time_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,13 +57,6 @@ def test_matches_are_counted_a_slice_at_a_time_from_the_end(monkeypatch: pytest.
 
     assert counts == [2, 3, 5, 5]
     assert [search.step(backwards=True) for _ in range(2)] == [parts[3], parts[2]]
-
-
-def test_a_part_has_only_so_many_matches() -> None:
-    transcript = Transcript()
-    transcript.add(TextPart("x" * (2 * MAX_MATCHES)))
-
-    assert TranscriptSearch(transcript, "x").count == MAX_MATCHES
 
 
 def test_a_part_that_grew_is_counted_again() -> None:

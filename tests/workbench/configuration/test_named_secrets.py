@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.events import Noticed
 from tui_agent.settings import Locations
 from tui_agent.tools.processes.child_environment import child_environment, pass_on
-from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 SETTINGS = """
@@ -61,10 +61,10 @@ async def test_withheld_variables_are_named_once_and_the_users_settings_pass_nam
     (tmp_path / ".tui-agent" / "config.toml").write_text('[env]\npass = ["NPM_TOKEN"]\n')
     options = replace(LaunchOptions.for_command(tmp_path), demo=True, trust=True)
 
-    async with open_engine(options, watched=False) as engine:
-        engine.policy.set_mode("allow")
-        with engine.bus.subscribe() as heard:
-            first, second = [await engine.loop.run_command("bash", {"command": "env"}, "!env") for _ in range(2)]
+    async with open_quietly(options, watched=False) as bench:
+        bench.policy.set_mode("allow")
+        with bench.events.subscribe() as heard:
+            first, second = [await bench.agent.run_command("bash", {"command": "env"}, "!env") for _ in range(2)]
             events = [envelope.event for envelope in heard.drain()]
 
     notes = [event.text for event in events if isinstance(event, Noticed) and event.code == "variables_withheld"]
@@ -91,7 +91,7 @@ async def test_no_child_inherits_a_variable_that_settings_name_as_a_secret(
     project = tmp_path / "project"
     project.mkdir()
 
-    async with open_engine(replace(LaunchOptions.for_command(project), demo=True), watched=False):
+    async with open_quietly(replace(LaunchOptions.for_command(project), demo=True), watched=False):
         inherited = child_environment(os.environ)
     shown = subprocess.run(["env"], env=inherited, capture_output=True, text=True, check=True)  # noqa: ASYNC221
 

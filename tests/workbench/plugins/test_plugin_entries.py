@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from tests.workbench.plugins.conftest import Install
-from tui_agent.definitions.skill_tool import SkillTool
-from tui_agent.mcp.server_pool import FindTools
 from tui_agent.settings import Settings
 from tui_agent.workbench.plugins.plugin_entries import (
-    OTHER_TOOLS,
     find_plugins,
     installed_entries,
     theme_files,
@@ -129,10 +126,6 @@ def test_a_name_that_is_taken_or_wrong_is_the_reason(
 
     assert found.startswith(problem)
     assert bool(found) == bool(problem)
-
-
-def test_the_reserved_names_are_those_of_the_tools() -> None:
-    assert {SkillTool(()).name, FindTools.spec.name} <= set(OTHER_TOOLS)
 
 
 def test_what_lies_in_the_workspace_is_not_used(install: Install, site: Path, tmp_path: Path) -> None:

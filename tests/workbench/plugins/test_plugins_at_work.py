@@ -11,12 +11,12 @@ import pytest
 from tests.support.stream_helpers import HELLO, heard
 from tests.support.table import table
 from tests.workbench.plugins.conftest import Install
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.acp.editor_host import EditorHost
 from tui_agent.cli.command_line import run_program
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, StreamEnded, TextDelta
 from tui_agent.settings import Locations
-from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.plugins.plugin_loader import PluginProvider
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
@@ -114,9 +114,9 @@ async def test_calls_of_plugin_tools_pass_the_policy_and_rules_may_name_them(wor
     options = replace(LaunchOptions.for_command(work), settings={"model": "echo/one"}, keep_session=False)
 
     async def decisions(*rules: Any) -> dict[str, str]:
-        async with open_engine(replace(options, rules=rules), watched=False) as engine:
-            tools = {tool.name: tool for tool in engine.loop.tools}
-            return {name: engine.policy.check(tools[name], {"text": "x"}).decision for name in ("change", "look")}
+        async with open_quietly(replace(options, rules=rules), watched=False) as bench:
+            tools = {tool.name: tool for tool in bench.agent.tools}
+            return {name: bench.policy.check(tools[name], {"text": "x"}).decision for name in ("change", "look")}
 
     assert await decisions() == {"change": "ask", "look": "allow"}
     assert await decisions(("allow", "change"), ("deny", "look")) == {"change": "allow", "look": "deny"}
@@ -126,15 +126,15 @@ async def test_calls_of_plugin_tools_pass_the_policy_and_rules_may_name_them(wor
 
 async def test_another_model_of_the_plugin_can_be_chosen_and_a_disabled_one_cannot(work: Path) -> None:
     options = replace(LaunchOptions.for_command(work), settings={"model": "echo/one"}, keep_session=False)
-    async with open_engine(options, watched=False) as engine:
-        engine.choice.use_model("echo/two")
-        assert engine.loop.provider.model.name == "echo/two"
+    async with open_quietly(options, watched=False) as bench:
+        bench.models.choose("echo/two")
+        assert bench.agent.provider.model.name == "echo/two"
         with pytest.raises(ConfigurationError, match="no provider 'ecco'"):
-            engine.choice.use_model("ecco/two")
+            bench.models.choose("ecco/two")
 
     off = replace(options, settings={**options.settings, "plugins": {"disabled": ["acme:echo"]}})
     with pytest.raises(ConfigurationError, match=r"plugin provider echo of acme 1.0 is not used: it is in `plugins.di"):
-        async with open_engine(off, watched=False):
+        async with open_quietly(off, watched=False):
             raise AssertionError("it starts")
 
 

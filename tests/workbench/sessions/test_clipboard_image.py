@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.workbench.sessions.clipboard_image import clipboard_image, readers
+from tui_agent.workbench.sessions.prompt_files import clipboard_image, readers
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 
@@ -51,10 +51,10 @@ async def test_a_program_that_hangs_or_floods_is_ended(
     programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr("tui_agent.workbench.sessions.clipboard_image._SECONDS", 0.2)
+    monkeypatch.setattr("tui_agent.workbench.sessions.prompt_files._CLIPBOARD_SECONDS", 0.2)
     put(programs, "xclip", "exec sleep 60")
     assert await clipboard_image(tmp_path / "work") == b""
-    monkeypatch.setattr("tui_agent.workbench.sessions.clipboard_image._SECONDS", 60)
-    monkeypatch.setattr("tui_agent.workbench.sessions.clipboard_image._MOST", 100_000)
+    monkeypatch.setattr("tui_agent.workbench.sessions.prompt_files._CLIPBOARD_SECONDS", 60)
+    monkeypatch.setattr("tui_agent.workbench.sessions.prompt_files._LARGEST_IMAGE", 100_000)
     put(programs, "xclip", "exec yes")
     assert await clipboard_image(tmp_path / "work") == b""

@@ -23,19 +23,6 @@ def files(root: Path, *rules: str) -> PromptFiles:
     return PromptFiles(root, PermissionPolicy(root, rules=rules))
 
 
-async def test_an_image_of_the_workspace_is_attached(shop: Path) -> None:
-    found = await files(shop).attachment("logo.png", typed=False)
-
-    assert found is not None
-    assert (found.name, found.size, found.block.media_type) == ("logo.png", "64×48", "image/png")
-
-
-async def test_a_path_without_a_file_is_text(shop: Path) -> None:
-    assert await files(shop).attachment("other.png", typed=True) is None
-    (shop / "folder.png").mkdir()
-    assert await files(shop).attachment("folder.png", typed=True) is None
-
-
 async def test_an_image_outside_the_workspace_must_be_typed(shop: Path) -> None:
     outside = shop.parent / "shot.png"
     outside.write_bytes(image("PNG"))

@@ -12,24 +12,25 @@ from typing import Any
 import pytest
 
 from tests.workbench.configuration.test_live_settings import options_for
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.cli.installation_checks import examined
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.session import StoredSession
-from tui_agent.workbench import build_engine, session_inputs
-from tui_agent.workbench.build_engine import open_engine
+from tui_agent.settings import Locations
+from tui_agent.workbench import opened_session, session_inputs
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.opened_session import load_session
 from tui_agent.workbench.session_inputs import SessionCommands
-from tui_agent.workbench.session_models import SessionModels
-from tui_agent.workbench.sessions.resume import open_session
 
 pytestmark = pytest.mark.slow
 
 
 @asynccontextmanager
 async def commands_in(options: LaunchOptions) -> AsyncGenerator[SessionCommands]:
-    async with open_engine(options, watched=True) as engine:
-        await engine.loop.run("hello")
-        yield SessionCommands(engine, options, examined)
+    async with open_quietly(options) as bench:
+        await bench.agent.run("hello")
+        bench.commands.examine = examined
+        yield bench.commands
 
 
 @pytest.mark.parametrize(
@@ -78,16 +79,16 @@ async def test_the_past_of_a_resumed_session_is_released_once_it_is_shown(
     opened: list[weakref.ref[StoredSession]] = []
 
     def remembering(*arguments: Any, save: bool) -> tuple[StoredSession, Path | None]:
-        session, archive = open_session(*arguments, save=save)
+        session, archive = load_session(*arguments, save=save)
         opened.append(weakref.ref(session))
         return session, archive
 
     options = replace(options_for(tmp_path), keep_session=True)
     async with commands_in(options):
         pass
-    monkeypatch.setattr(build_engine, "open_session", remembering)
-    async with open_engine(replace(options, continue_last=True), watched=True) as engine:
-        assert list(engine.past_events)
+    monkeypatch.setattr(opened_session, "load_session", remembering)
+    async with open_quietly(replace(options, continue_last=True)) as bench:
+        assert list(bench.past)
         gc.collect()
         assert [session() for session in opened] == [None]
 
@@ -107,18 +108,10 @@ async def test_doctor_shows_the_checks_of_the_command(tmp_path: Path) -> None:
     assert str(tmp_path) in text
 
 
-async def test_another_model_is_used_by_the_next_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
-    options = replace(options_for(tmp_path), demo=False)
-    async with open_engine(options, watched=True) as engine:
-        SessionModels(engine, options).choose("claude-test")
-        assert engine.loop.provider.model.name == "claude-test"
-
-
 async def test_the_demo_keeps_its_model_and_does_not_think(tmp_path: Path) -> None:
     options = options_for(tmp_path)
-    async with open_engine(options, watched=True) as engine:
-        models = SessionModels(engine, options)
+    async with open_quietly(options) as bench:
+        models = bench.models
         with pytest.raises(ConfigurationError, match="offline demo has one model"):
             models.choose("claude-test")
         with pytest.raises(ConfigurationError, match="does not think"):
@@ -130,8 +123,8 @@ async def test_the_effort_changes_what_the_next_request_may_think(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-sonnet-4-5"})
-    async with open_engine(options, watched=True) as engine:
-        models, config = SessionModels(engine, options), engine.loop.config
+    async with open_quietly(options) as bench:
+        models, config = bench.models, bench.agent.config
         assert models.effort_text() == "The model's effort is left to the provider."
         assert models.choose_effort("high") == (
             "From the next request on, the model's effort is high, up to 24,576 tokens."
@@ -147,8 +140,8 @@ async def test_the_effort_changes_what_the_next_request_may_think(
 async def test_the_effort_fits_the_model_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-opus-5-5"})
-    async with open_engine(options, watched=True) as engine:
-        models, config = SessionModels(engine, options), engine.loop.config
+    async with open_quietly(options) as bench:
+        models, config = bench.models, bench.agent.config
         models.choose_effort("max")
         assert config.thinking_tokens == 49_152
         with pytest.raises(ConfigurationError, match="always thinks"):
@@ -163,10 +156,10 @@ async def test_an_unknown_effort_changes_nothing(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False)
-    async with open_engine(options, watched=True) as engine:
+    async with open_quietly(options) as bench:
         with pytest.raises(ConfigurationError, match=refusal):
-            SessionModels(engine, options).choose_effort(name)
-        assert engine.loop.config.thinking_tokens is None
+            bench.models.choose_effort(name)
+        assert bench.agent.config.thinking_tokens is None
 
 
 async def test_a_resumed_session_keeps_the_model_and_the_effort_that_were_chosen_in_it(
@@ -174,20 +167,20 @@ async def test_a_resumed_session_keeps_the_model_and_the_effort_that_were_chosen
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), keep_session=True, session_id="talk")
-    async with open_engine(options, watched=True) as engine:
-        await engine.loop.run("hello")
+    async with open_quietly(options) as bench:
+        await bench.agent.run("hello")
     again = replace(options, demo=False, session_id=None, resume="talk")
-    async with open_engine(again, watched=True) as engine:
-        models = SessionModels(engine, again)
+    async with open_quietly(again) as bench:
+        models = bench.models
         models.choose("claude-test")
         models.choose_effort("low")
 
-    async with open_engine(again, watched=True) as engine:
-        assert engine.choice.model == "claude-test"
-        assert engine.choice.effort == "low"
-        assert engine.loop.config.thinking_tokens == 2_048
-    async with open_engine(replace(again, settings={"model": "claude-opus-5-5"}), watched=True) as engine:
-        assert engine.choice.model == "claude-opus-5-5"
+    async with open_quietly(again) as bench:
+        assert bench.models.model == "claude-test"
+        assert bench.models.effort == "low"
+        assert bench.agent.config.thinking_tokens == 2_048
+    async with open_quietly(replace(again, settings={"model": "claude-opus-5-5"})) as bench:
+        assert bench.models.model == "claude-opus-5-5"
 
 
 async def test_the_default_for_new_sessions_goes_into_the_users_settings(
@@ -195,15 +188,15 @@ async def test_the_default_for_new_sessions_goes_into_the_users_settings(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False)
-    async with open_engine(options, watched=True) as engine:
-        models = SessionModels(engine, options)
+    async with open_quietly(options) as bench:
+        models = bench.models
         models.choose("claude-test")
         models.choose_effort("low")
         path = Path(await models.keep_default("model"))
         assert str(path) == await models.keep_default("effort")
 
-    assert path == engine.locations.user_file
+    assert path == Locations.of_user().user_file
     assert 'model = "claude-test"' in path.read_text("utf-8")
-    async with open_engine(options, watched=True) as engine:
-        assert engine.choice.model == "claude-test"
-        assert engine.loop.config.thinking_tokens == 2_048
+    async with open_quietly(options) as bench:
+        assert bench.models.model == "claude-test"
+        assert bench.agent.config.thinking_tokens == 2_048

@@ -14,9 +14,9 @@ import pytest
 from tests.support.messages_server import CallPart, ScriptedMessagesServer, ScriptedReply, TextPart
 from tests.support.programs import path_without
 from tests.workbench.configuration.test_live_settings import options_for
+from tests.workbench.quiet_bench import open_quietly
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.tools.search import tree_listing
-from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.sessions import session_facts as module
 from tui_agent.workbench.sessions.session_facts import (
@@ -252,11 +252,11 @@ async def test_all_requests_of_a_session_have_the_same_system_prompt(
         monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", server.token)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
         options = replace(options_for(repository), demo=False, trust=True, settings={"permissions": {"mode": "allow"}})
-        async with open_engine(options, watched=False) as engine:
-            report = await engine.loop.run("Go on.")
+        async with open_quietly(options, watched=False) as bench:
+            report = await bench.agent.run("Go on.")
             assert (report.reason, report.final_text) == ("done", "Done.")
             (repository / "later.py").write_text("")
-            await engine.loop.run("And again.")
+            await bench.agent.run("And again.")
 
         systems = [json.dumps(request.body["system"]).encode() for request in server.requests]
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
 from tui_agent.mcp.server_config import is_server_name
-from tui_agent.mcp.server_questions import QuestionAnswer, ServerQuestions
+from tui_agent.mcp.server_parts import QuestionAnswer, ServerQuestions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.server_question import ServerQuestion

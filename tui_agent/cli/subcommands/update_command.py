@@ -38,11 +38,7 @@ def update_check() -> None:
 
 
 def _newest_version() -> str | None:
-    """Return the newest version of the index; None if the index does not have this program.
-
-    Raises:
-        TuiAgentError: no pip here, or no answer.
-    """
+    """Return the newest version of the index; None if the index does not have this program."""
     pip = _pip()
     if pip is None:
         raise TuiAgentError("pip, which asks the package index, is not installed here; nothing was checked")

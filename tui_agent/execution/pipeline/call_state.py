@@ -221,6 +221,10 @@ class ConcurrencySlots(Protocol):
         """Wait until the message is complete."""
         ...
 
+    def may_settle(self, state: "CallState") -> bool:
+        """Return True if no earlier call may still keep changes."""
+        ...
+
     async def take_settling(self, state: "CallState") -> None:
         """Wait until no earlier call may still keep changes."""
         ...

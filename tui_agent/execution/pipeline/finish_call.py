@@ -15,10 +15,10 @@ from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
 from tui_agent.execution.outcomes import Outcome, failure, lost, overridden
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.left_out import left_out_note
-from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.tool import Tool, ToolResult
+from tui_agent.protocol.visible_text import left_out_note
 
 from .admission import publish_trip, trip_from_answer, with_halt
 from .call_state import CallState, accesses_of
@@ -135,9 +135,11 @@ async def add_notes_and_truncate(services: ExecutionServices, state: CallState, 
         result = outcome.result.model_copy(update={"content": (*notes, *outcome.result.content)})
         outcome = replace(outcome, result=result)
     limit, archive = options.result_limit, options.archive_dir
+    if limit is None or len(outcome.result.text) <= limit:
+        return outcome
     if prepared.tool is not None and archive is not None and reads_archive(prepared.tool, prepared.arguments, archive):
         # Truncated again, the archived text could never be read; the tools that read it do so in pages.
-        limit = None
+        return outcome
     call_id = state.received.call.id
     return await truncate(outcome, call_id=call_id, limit=limit, archive_dir=archive, publisher=services.publisher)
 
@@ -178,15 +180,15 @@ async def truncate(
         publisher: publishes a warning if the file cannot be written.
     """
     content, whole = outcome.result.content, outcome.result.text
-    size = _size(content, whole)
     if limit is None or len(whole) <= limit:
-        return replace(outcome, size_bytes=size)
+        return outcome
     path = await _archived(whole, call_id, archive_dir, publisher) if archive_dir else None
     where = f"the whole text is in {path}" if path else "the rest was not kept"
     truncated = TextBlock(text=cut_middle(whole, limit, where))
     attached = tuple(block for block in content if not isinstance(block, TextBlock))
     result = outcome.result.model_copy(update={"content": (truncated, *attached)})
-    return replace(outcome, result=result, size_bytes=size, truncated=True, persisted_path=str(path) if path else None)
+    where_to = str(path) if path else None
+    return replace(outcome, result=result, whole_size=outcome.result.size_bytes, persisted_path=where_to)
 
 
 def cut_middle(text: str, limit: int, where: str) -> str:
@@ -221,14 +223,6 @@ def _cut_position(text: str, position: int, step: int) -> int:
 def _is_joined(before: str, after: str) -> bool:
     """Return True if the two code points are shown as parts of one character."""
     return bool(unicodedata.combining(after)) or after in _JOINERS or before == "\u200d"
-
-
-def _size(content: tuple[UserBlock, ...], whole: str) -> int:
-    size = len(whole) if whole.isascii() else len(whole.encode("utf-8"))
-    for block in content:
-        if not isinstance(block, TextBlock):
-            size += len(block.data)
-    return size
 
 
 async def _archived(text: str, call_id: str, archive_dir: Path, publisher: Publisher) -> Path | None:

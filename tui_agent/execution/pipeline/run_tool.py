@@ -6,7 +6,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 
 from tui_agent.execution.contained_calls import Crash, asked, try_call
 from tui_agent.execution.execution_services import ExecutionServices
@@ -213,17 +213,14 @@ def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObj
 def _denied_below(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
     """Return `ToolContext.is_denied` for a call; if the policy fails, everything is denied."""
     policy = services.policy
-
-    # Most calls never ask: neither the protocol's members nor the paths of the policy are looked up for them.
-    @cache
-    def predicate() -> Callable[[str], bool]:
-        if not isinstance(policy, SearchFilter):
-            return lambda _: False
-        found = try_call(policy.denied_below, tool, arguments)
-        return (lambda _: True) if isinstance(found, Crash) else found
+    found: Callable[[str], bool] | Crash | None = None
 
     def is_denied(path: str) -> bool:
-        return predicate()(path)
+        nonlocal found
+        # Most calls never ask: neither the protocol's members nor the paths of the policy are looked up for them.
+        if found is None and isinstance(policy, SearchFilter):
+            found = try_call(policy.denied_below, tool, arguments)
+        return isinstance(found, Crash) or (found is not None and found(path))
 
     return is_denied
 

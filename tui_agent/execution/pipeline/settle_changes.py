@@ -63,6 +63,8 @@ class _Settling:
     pending: PendingChanges
     proposed: ProposedChanges
     outcome: Outcome
+    result: str = ""
+    """The call's result as JSON."""
     is_recorded: bool = False
     is_published: bool = False
 
@@ -141,17 +143,20 @@ async def _decide(settling: _Settling) -> _Verdict:
     """Wait until the message is complete and for the call's turn, ask the policy and, if it must be, the user."""
     services, state = settling.services, settling.state
     await state.turns.until_complete()
-    if not state.run.discards:
-        # First of all: from the moment the changes are known, they must survive.
-        text = settling.outcome.result.model_dump_json()
-        settling.is_recorded = not isinstance(await contained(settling.pending.record(text)), Crash)
-    _publish_proposed(settling)
-    await state.turns.take_settling(state)
-    # What was kept meanwhile may be in conflict with it.
-    await contained(settling.pending.refresh())
-    proposed = _proposed(settling.pending)
-    settling.proposed = settling.proposed if isinstance(proposed, Crash) else proposed
     decision = check_changes(services, settling.proposed)
+    settling.result = settling.outcome.result.model_dump_json()
+    waits = decision.decision == "ask" or not state.turns.may_settle(state)
+    if waits and not state.run.discards:
+        # First of all: from the moment the changes wait, they must survive.
+        settling.is_recorded = not isinstance(await contained(settling.pending.record(settling.result)), Crash)
+    _publish_proposed(settling)
+    if waits:
+        await state.turns.take_settling(state)
+        # What was kept meanwhile may be in conflict with it.
+        await contained(settling.pending.refresh())
+        proposed = _proposed(settling.pending)
+        settling.proposed = settling.proposed if isinstance(proposed, Crash) else proposed
+        decision = check_changes(services, settling.proposed)
     if state.run.discards or decision.decision == "deny":
         return _Verdict(reason=state.run.discards or decision.reason)
     return await _ask(settling, decision) if decision.decision == "ask" else _by_policy(settling, decision)
@@ -324,7 +329,8 @@ async def _keep(settling: _Settling, selection: KeepSelection, verdict: _Verdict
     channel, kept = settling.state.run.channel, KeptChanges()
     changed: list[DataUpdate] = channel.collect() if channel is not None else []
     try:
-        answer = await contained(settling.pending.keep(selection))
+        result = "" if settling.is_recorded else settling.result
+        answer = await contained(settling.pending.keep(selection, result))
         if isinstance(answer, Crash):
             return answer
         kept = answer

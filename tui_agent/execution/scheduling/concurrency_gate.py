@@ -104,6 +104,10 @@ class ConcurrencyGate:
         """Wait until the message is complete."""
         await self._steering_points.known.wait()
 
+    def may_settle(self, state: CallState) -> bool:
+        """Return True if no earlier call may still keep changes."""
+        return not any(self._settles_first(other, state) for other in self._states[: state.index])
+
     async def take_settling(self, state: CallState) -> None:
         """Wait until no earlier call may still keep changes."""
         reported: list[str] = []

@@ -25,7 +25,6 @@ _PATTERNS = {
 """Patterns for the words of a command, the worst consequence first."""
 _COMPILED = {text: re.compile(pattern) for text, pattern in _PATTERNS.items()}
 _LONGEST_READ = 4_000
-"""Characters of a command that are searched."""
 
 
 def consequences_of(argv: Sequence[str], *, before: Sequence[str] = ()) -> tuple[str, ...]:

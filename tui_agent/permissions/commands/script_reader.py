@@ -68,7 +68,6 @@ class Word:
     is_literal: bool
     """True if the word is the text that the program receives."""
     text: str
-    """The word as written."""
 
 
 @dataclass(slots=True)
@@ -76,10 +75,8 @@ class SimpleCommand:
     """One command with its words, without operators that join commands."""
 
     text: str = ""
-    """Text as written, with assignments and redirections."""
     words: list[Word] = field(default_factory=list[Word])
     assignments: list[Word] = field(default_factory=list[Word])
-    """Words `name=value` before the command."""
     targets: list[Word] = field(default_factory=list[Word])
     """Files of its redirections, `/dev/null` not among them."""
     input: str | None = None

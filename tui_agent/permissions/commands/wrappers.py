@@ -9,9 +9,7 @@ from collections.abc import Iterator, Sequence
 from .script_reader import UNKNOWN, SimpleCommand, names, read_script
 
 MAX_DEPTH = 6
-"""Maximum nesting of commands inside commands."""
 MAX_FOUND = 500
-"""Maximum number of commands inside one command."""
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish"))
 INTERPRETERS = SHELLS | names("python python3 node deno bun perl ruby php source .")
@@ -59,9 +57,7 @@ def base_name(name: str) -> str:
 def inner_commands(command: SimpleCommand, before: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the words of every command that a command runs by its words, wrappers included, as far as they tell.
 
-    Args:
-        command: the command.
-        before: argv of the command whose output it reads.
+    `before` is the argv of the command whose output it reads.
     """
     left = MAX_FOUND
     printed = " ".join(before[1:]) if before and base_name(before[0]) in ("echo", "printf") else None

@@ -25,9 +25,7 @@ class WorkspaceRoots:
         self.named = os.path.abspath(workspace)
         """The workspace as named, absolute."""
         self.workspace = os.path.realpath(workspace)
-        """The workspace, links followed."""
         self.folders: tuple[str, ...] = ()
-        """The added folders, links followed."""
         for folder in folders:
             self.add(folder)
 
@@ -60,7 +58,6 @@ class PathFacts:
     resolved: str
     """Absolute path, links followed."""
     is_certain: bool
-    """As for `Resolved`."""
     is_inside: bool
     """True if the path is certainly in the workspace or an added folder, compared by components."""
     is_device: bool
@@ -76,7 +73,6 @@ class Resolved:
     """Result of resolving a path."""
 
     path: str
-    """Absolute path without links."""
     is_certain: bool
     """False if the path may lead anywhere: for a loop, an unreadable directory, and a way through `/proc`, whose links
     are those of another process."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import takewhile
-from typing import Literal
+from typing import Any, Literal
 
 from pathspec import GitIgnoreSpec
 
@@ -133,18 +133,26 @@ class PathPattern:
     bases: tuple[str, ...]
     """Absolute directories; the workspace counts both as named and with links followed."""
 
+    prefixes: tuple[str, ...]
+    """The bases, each with a slash behind it."""
+    expressions: tuple[re.Pattern[str], ...]
+    """One expression, or none if the pattern matches nothing. Matching it directly takes a tenth of the time of the
+    library's own matching, which serves many patterns at once."""
+
     def matches(self, path: str) -> bool:
         """True if the pattern matches an absolute path."""
-        spec = _spec(self.text)
-        return any(
-            is_within(path, base) and path != base and spec.match_file(path[len(base) :].lstrip("/"))
-            for base in self.bases
-        )
+        for prefix in self.prefixes:
+            if path.startswith(prefix) and len(path) > len(prefix):
+                below = path[len(prefix) :].lstrip("/")
+                for expression in self.expressions:
+                    if expression.match(below):
+                        return True
+        return False
 
     def matches_all_below(self, directory: str) -> bool:
         """True if the pattern matches everything in a directory, at any depth."""
-        probe = os.path.join(directory, _PROBE)
-        return self.matches(directory) or (self.matches(probe) and self.matches(os.path.join(probe, _PROBE)))
+        probe = f"{directory.rstrip('/')}/{_PROBE}"
+        return self.matches(directory) or (self.matches(probe) and self.matches(f"{probe}/{_PROBE}"))
 
     def may_match_below(self, directory: str) -> bool:
         """True if the pattern matches something in a directory, at any depth, or if the search exceeds its limit."""
@@ -182,21 +190,27 @@ class PathPattern:
 
 
 def path_pattern(text: str, bases: tuple[str, ...]) -> PathPattern:
-    """Parse a pattern.
+    """Parse a pattern: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
 
-    Args:
-        text: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
-        bases: the workspace, as named and with links followed, and added folders.
+    The bases are the workspace, as named and with links followed, and added folders.
     """
+    return _path_pattern(text, bases, os.path.expanduser("~") if text.startswith("~") else "")
+
+
+@lru_cache(maxsize=4_096)
+def _path_pattern(text: str, bases: tuple[str, ...], home: str) -> PathPattern:
     if text.startswith("//"):
-        return PathPattern(text[1:], ("/",))
-    if text == "~" or text.startswith("~/"):
-        home = os.path.expanduser("~")
-        return PathPattern(text[1:] or "/**", tuple(dict.fromkeys((home, os.path.realpath(home)))))
-    return PathPattern(text.removeprefix("./"), bases)
+        text, bases = text[1:], ("/",)
+    elif text == "~" or text.startswith("~/"):
+        text, bases = text[1:] or "/**", tuple(dict.fromkeys((home, os.path.realpath(home))))
+    else:
+        text = text.removeprefix("./")
+    prefixes = tuple(f"{base.rstrip('/')}/" for base in bases)
+    return PathPattern(text, bases, prefixes, _expressions(text))
 
 
-@lru_cache(maxsize=1_024)
-def _spec(text: str) -> GitIgnoreSpec:
+def _expressions(text: str) -> tuple[re.Pattern[str], ...]:
     # Rules have no negation or comments: a leading `!` or `#` is part of a name.
-    return GitIgnoreSpec.from_lines([f"\\{text}" if text.startswith(("!", "#")) else text])
+    spec = GitIgnoreSpec.from_lines([f"\\{text}" if text.startswith(("!", "#")) else text])
+    patterns: Sequence[Any] = spec.patterns
+    return tuple(pattern.regex for pattern in patterns if pattern.regex is not None)

@@ -101,8 +101,7 @@ class Rule:
     def require_tool(self, names: Collection[str]) -> None:
         """Check that the rule can apply to a call: a deny rule that never applies is worse than none.
 
-        Args:
-            names: tools that rules may name, beside `mcp__SERVER__TOOL` and names with a `*`.
+        Rules may also name `mcp__SERVER__TOOL` and names with a `*`.
 
         Raises:
             ConfigurationError: no tool has the rule's name; the text has the closest one.
@@ -132,7 +131,6 @@ class Rule:
 
 
 RuleLike: TypeAlias = Rule | str | Sequence[str]
-"""Types that `Rule.of` accepts."""
 
 
 def _at(origin: str) -> str:

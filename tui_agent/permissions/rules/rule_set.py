@@ -42,7 +42,6 @@ class RuleSet:
         self._roots = roots
         self._layers = tuple(tuple(layer) for layer in layers)
         self.grants: list[Rule] = []
-        """Allow rules granted by the user, newest last."""
         self.restrictions: list[Rule] = []
         """Ask and deny rules that the user added for the session; a list of its own, checked after the others."""
         self.tried: Sequence[Rule] = ()
@@ -130,6 +129,10 @@ class RuleSet:
         matches. If `filtered`, what `denied_below` names does not count.
         """
         is_search, whole = intent == "search", whole or intent == "search"
+        names = dict.fromkeys((facts.resolved, facts.lexical))
+
+        def matches_all(text: str) -> bool:
+            return any(map(path_pattern(text, self._roots.bases).matches_all_below, names))
 
         def match(rule: Rule, text: str) -> Match:
             pattern = path_pattern(text, self._roots.bases)
@@ -137,8 +140,7 @@ class RuleSet:
             if rule.verdict == "allow":
                 matches = pattern.matches_all_below if whole else pattern.matches
                 return "yes" if matches(facts.resolved) else "no"
-            names = dict.fromkeys((facts.resolved, facts.lexical))
-            if any(map(pattern.matches_all_below, names)):
+            if matches_all(text):
                 return "yes"
             if filtered and rule.verdict == "deny":
                 trace.append(f"{rule.shown}: files that it matches are left out")
@@ -153,7 +155,8 @@ class RuleSet:
         found = self._judge(applies, match, facts.resolved, trace)
         if found is not None or intent == "write":
             return found
-        secret = (rule for rule in self.secrets if match(rule, rule.pattern or "") == "yes")
+        # Not `match`, which would look through all of a searched directory for each of these rules.
+        secret = (rule for rule in self.secrets if matches_all(rule.pattern or ""))
         return next(map(finding_for_rule, secret), None)
 
     def may_forbid_below(self, facts: PathFacts) -> Rule | None:

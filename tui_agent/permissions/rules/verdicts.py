@@ -39,7 +39,6 @@ class Finding:
     source: DecisionSource
     reason: str
     rule: Rule | None = None
-    """The rule behind it."""
     is_outside: bool = False
     """True if the reason names a path outside the workspace."""
     is_open: bool = False
@@ -65,7 +64,6 @@ class PartFindings:
     consequences: tuple[str, ...] = ()
     """Consequences that its words tell, the worst first."""
     operator: str = ""
-    """As in `DecisionPart`."""
 
     @property
     def deciding(self) -> Finding:

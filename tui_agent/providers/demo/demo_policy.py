@@ -20,9 +20,8 @@ from .demo_goals import (
     run_command,
     search_text,
 )
-from .demo_transcript import DemoRequest, Exchange, Task
-from .demo_turn import DemoTurn
-from .guided_tour import DemoWorkspace, is_tour, start_tour, with_sample_names
+from .demo_task import DemoTurn, Exchange, Task
+from .guided_tour import DemoWorkspace
 
 HELP = """I'm a scripted demo, not a language model. I understand a few plain sentences and use the real tools:
 
@@ -79,27 +78,25 @@ def understand(words: str, demo_workspace: DemoWorkspace) -> list[DemoTurn] | No
 
 _Reader: TypeAlias = Callable[[dict[str, str], DemoWorkspace], DemoTurn | None]
 """Function that returns a goal for the named parts of a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A sentence form."""
-
-    pattern: re.Pattern[str]
-    reader: _Reader
-
-    def __call__(self, words: str, demo_workspace: DemoWorkspace) -> DemoTurn | None:
-        match = self.pattern.fullmatch(words)
-        if match is None:
-            return None
-        found = {name: part.strip() for name, part in match.groupdict().items() if part is not None}
-        parts = {name: part if name == _SEVERAL else unquoted(part) for name, part in found.items()}
-        return self.reader(parts, demo_workspace)
+_Form: TypeAlias = Callable[[str, DemoWorkspace], DemoTurn | None]
+"""The same for a whole sentence."""
 
 
 def _form(pattern: str) -> Callable[[_Reader], _Form]:
+    """Make a function that reads the parts of a sentence one that reads the sentences that match a pattern."""
     compiled = re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    return lambda reader: _Form(compiled, reader)
+
+    def made(reader: _Reader) -> _Form:
+        def form(words: str, demo_workspace: DemoWorkspace) -> DemoTurn | None:
+            if (match := compiled.fullmatch(words)) is None:
+                return None
+            found = {name: part.strip() for name, part in match.groupdict().items() if part is not None}
+            parts = {name: part if name == _SEVERAL else unquoted(part) for name, part in found.items()}
+            return reader(parts, demo_workspace)
+
+        return form
+
+    return made
 
 
 @_form(r"(?:run|execute|exec)\s+(?P<command>.+)|[!$]\s*(?P<shell>\S.*)")
@@ -120,7 +117,7 @@ def _create(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | 
 
 @_form(r".*\b(?:fix|repair|mend)\b.*\btests?\b.*|(?:start |show me |give me |take )?(?:the |a )?(?:guided )?tour\W*")
 def _tour(_: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
-    return start_tour(demo_workspace)
+    return demo_workspace.start_tour()
 
 
 @_form(
@@ -238,16 +235,15 @@ class _Plan:
         return plan
 
 
-def next_turn(request: DemoRequest, demo_workspace: DemoWorkspace) -> DemoTurn:
+def next_turn(task: Task, demo_workspace: DemoWorkspace) -> DemoTurn:
     """Return the next answer."""
-    task = request.task
     plan = _opening(task, demo_workspace)
     for words in task.said:
         if _is_understood(words, demo_workspace):
             plan = _steered(plan, words, demo_workspace)
     for exchange in task.exchanges:
         plan = _after(plan.settled(), exchange, demo_workspace)
-    turn = _possible(plan.settled().turn, request.tools)
+    turn = _possible(plan.settled().turn, task.tools)
     labelled = not task.first or task.exchanges or HELP in turn.text
     return turn if labelled else turn.after(LABEL)
 
@@ -270,11 +266,11 @@ def _after(plan: _Plan, exchange: Exchange, demo_workspace: DemoWorkspace) -> _P
     if exchange.said and any(outcome.postponed for outcome in exchange.outcomes):
         following = turn.after("Now for the calls that waited for your message.")
     else:
-        following = turn.waits.proceed(exchange.outcomes)
-    tour = any(map(is_tour, (turn, *plan.later)))
+        following = turn.waits(exchange.outcomes)
+    in_tour = any(one.in_tour for one in (turn, *plan.later))
     plan = replace(plan, turn=following)
     for words in exchange.said:
-        plan = _steered(plan, words, with_sample_names(demo_workspace) if tour else demo_workspace)
+        plan = _steered(plan, words, replace(demo_workspace, in_tour=in_tour))
     return plan
 
 
@@ -290,7 +286,7 @@ def _steered(plan: _Plan, words: str, demo_workspace: DemoWorkspace) -> _Plan:
         waits = plan.settled().turn.waits
         if waits is None:
             return replace(plan, turn=DemoTurn(f"{plan.turn.text}\n\nThere was nothing left to skip."))
-        return replace(plan.settled(), turn=waits.skip().after(f"{quoted}."))
+        return replace(plan.settled(), turn=waits(None).after(f"{quoted}."))
     goals = understand(rest, demo_workspace)
     if goals is None:
         words = f"{quoted}, which I don't understand, so I'll continue. {_ABOUT_STEERING}"

@@ -10,80 +10,30 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
 from .demo_policy import next_turn
-from .demo_transcript import read_request
-from .demo_turn import DemoTurn
-from .guided_tour import DemoWorkspace
+from .demo_task import DemoTurn, read_request
+from .guided_tour import DemoWorkspace, copy_sample_project, sample_test_command
 from .loopback_http import HttpReply, HttpRequest, LoopbackServer
-from .sample_project import copy_sample_project, sample_test_command
-
-
-@dataclass(frozen=True, slots=True)
-class TextOut:
-    """A block of text."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThinkingOut:
-    """A block of reasoning."""
-
-    thinking: str
-    signature: str = "c2lnbmF0dXJl"
-
-
-@dataclass(frozen=True, slots=True)
-class RedactedOut:
-    """An encrypted block of reasoning."""
-
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolUseOut:
-    """A tool call; the argument text is streamed unchanged, even if it is not valid JSON."""
-
-    call_id: str
-    name: str
-    arguments: str
-
-
-BlockOut: TypeAlias = TextOut | ThinkingOut | RedactedOut | ToolUseOut
-
-
-@dataclass(frozen=True, slots=True)
-class UsageOut:
-    """Token counts, as the API reports them."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-
-    def opening(self) -> JsonObject:
-        """Return the counts known at the start of the answer."""
-        return {
-            "input_tokens": self.input_tokens,
-            "cache_read_input_tokens": self.cache_read_input_tokens,
-            "cache_creation_input_tokens": self.cache_creation_input_tokens,
-            "output_tokens": 1,
-        }
-
 
 SSE_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-"""Headers of a streamed answer."""
 
 _TOKEN = re.compile(r"\s*\S{1,12}|\s+")
 """Piece of text for one frame if no size is given: about a word."""
+
+_STREAMED = {
+    "text": ("text", "text_delta", "text"),
+    "thinking": ("thinking", "thinking_delta", "thinking"),
+    "tool_use": ("input", "input_json_delta", "partial_json"),
+}
+"""Field of a block that comes in pieces, by its type; type and field of the pieces."""
 
 
 def frame(event: str, data: JsonObject) -> bytes:
@@ -92,8 +42,9 @@ def frame(event: str, data: JsonObject) -> bytes:
     return f"event: {event}\ndata: {body}\n\n".encode("utf-8", "replace")
 
 
-def opening_frames(message_id: str, model: str, usage: UsageOut) -> Iterator[bytes]:
-    """Yield the frames before the first block."""
+def opening_frames(message_id: str, model: str, usage: Mapping[str, int]) -> Iterator[bytes]:
+    """Yield the frames before the first block, with the counts known at the start of the answer."""
+    nothing = {"input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
     message: JsonObject = {
         "id": message_id,
         "type": "message",
@@ -102,40 +53,29 @@ def opening_frames(message_id: str, model: str, usage: UsageOut) -> Iterator[byt
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": usage.opening(),
+        "usage": {**nothing, **usage, "output_tokens": 1},
     }
     yield frame("message_start", {"message": message})
     yield frame("ping", {})
 
 
-def block_frames(index: int, block: BlockOut, piece: int | None = None) -> Iterator[bytes]:
-    """Yield the frames of one block.
+def block_frames(index: int, block: JsonObject, piece: int | None = None, *, ends: bool = True) -> Iterator[bytes]:
+    """Yield the frames of one block, `piece` characters a delta; None: about a word.
 
-    Args:
-        piece: characters per delta; None: about a word.
+    The block is as in a whole message, but the `input` of a call is its text, which may be invalid JSON.
     """
-    yield from open_block_frames(index, block, piece)
-    yield frame("content_block_stop", {"index": index})
-
-
-def open_block_frames(index: int, block: BlockOut, piece: int | None = None) -> Iterator[bytes]:
-    """Yield the frames of one block except its last."""
-    match block:
-        case TextOut(text):
-            yield _start(index, {"type": "text", "text": ""})
-            for part in pieces(text, piece):
-                yield _delta(index, {"type": "text_delta", "text": part})
-        case ThinkingOut(thinking, signature):
-            yield _start(index, {"type": "thinking", "thinking": "", "signature": ""})
-            for part in pieces(thinking, piece):
-                yield _delta(index, {"type": "thinking_delta", "thinking": part})
-            yield _delta(index, {"type": "signature_delta", "signature": signature})
-        case RedactedOut(data):
-            yield _start(index, {"type": "redacted_thinking", "data": data})
-        case ToolUseOut(call_id, name, arguments):
-            yield _start(index, {"type": "tool_use", "id": call_id, "name": name, "input": {}})
-            for part in ["", *pieces(arguments, piece)]:
-                yield _delta(index, {"type": "input_json_delta", "partial_json": part})
+    field, delta, name = _STREAMED.get(block["type"], ("", "", ""))
+    is_call = block["type"] == "tool_use"
+    content: JsonObject = {**block, **{one: "" for one in (field, "signature") if one in block}}
+    if is_call:
+        content["input"] = {}
+    yield frame("content_block_start", {"index": index, "content_block": content})
+    for part in ([""] if is_call else []) + pieces(block.get(field, ""), piece):
+        yield _delta(index, {"type": delta, name: part})
+    if "signature" in block:
+        yield _delta(index, {"type": "signature_delta", "signature": block["signature"]})
+    if ends:
+        yield frame("content_block_stop", {"index": index})
 
 
 def closing_frames(
@@ -154,20 +94,11 @@ def error_body(kind: str, message: str) -> JsonObject:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def error_frame(kind: str, message: str) -> bytes:
-    """Return the frame of an error in the middle of a stream."""
-    return frame("error", {"error": {"type": kind, "message": message}})
-
-
 def pieces(text: str, size: int | None) -> list[str]:
     """Split `text` into pieces for streaming."""
     if size is None:
         return _TOKEN.findall(text)
     return [text[start : start + size] for start in range(0, len(text), size)]
-
-
-def _start(index: int, block: JsonObject) -> bytes:
-    return frame("content_block_start", {"index": index, "content_block": block})
 
 
 def _delta(index: int, delta: JsonObject) -> bytes:
@@ -180,73 +111,54 @@ DEMO_PACE = 0.012
 _WORDS_TO_THINK = 20
 """Delay before the first word, as a number of words."""
 _LETTERS_PER_TOKEN = 4
+_SIGNATURE = "c2lnbmF0dXJl"
 
 
-class DemoServer:
-    """Server of the offline model while its context is open; closing it removes everything, files included.
+@asynccontextmanager
+async def demo_server(*, pace: float = DEMO_PACE, sample_dir: Path | None = None) -> AsyncGenerator["DemoServer"]:
+    """Serve the offline model, on 127.0.0.1 only, and at the end remove everything, files included.
 
-    It listens on 127.0.0.1 only and refuses requests without its random token.
+    Args:
+        pace: seconds between two words; 0 for as fast as possible.
+        sample_dir: directory of the guided tour; None: a temporary directory, removed at the end.
     """
 
-    def __init__(self, *, pace: float = DEMO_PACE, sample_dir: Path | None = None) -> None:
-        """Store the settings; start nothing.
+    def directory() -> Path:
+        return (sample_dir or Path(tempfile.mkdtemp(prefix="tour-"))).resolve()
 
-        Args:
-            pace: seconds between two words; 0 for as fast as possible.
-            sample_dir: directory of the guided tour; None: a temporary directory, removed at the end.
-        """
-        self.token = secrets.token_hex(24)
-        """Credential for requests, the `auth_token` of the provider."""
-        self._pace = pace
-        self._given_dir = sample_dir
-        self._workshop: DemoWorkspace | None = None
-        self._server = LoopbackServer(self._handle)
+    place = await asyncio.to_thread(directory)
+    try:
+        demo = DemoServer(pace, DemoWorkspace(str(place), sample_test_command(place)), secrets.token_hex(24))
+        async with LoopbackServer(demo.handle) as server:
+            demo.base_url = server.base_url
+            yield demo
+    finally:
+        if sample_dir is None:
+            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
-    def __repr__(self) -> str:
-        return "DemoServer()"
 
-    @property
-    def base_url(self) -> str:
-        """Address for the provider; available only while the context is open."""
-        return self._server.base_url
+@dataclass(slots=True, repr=False)
+class DemoServer:
+    """The offline model while it is served; it refuses requests without its random token."""
+
+    pace: float
+    workspace: DemoWorkspace
+    token: str
+    """Credential for requests, the `auth_token` of the provider."""
+    base_url: str = ""
 
     @property
     def sample_dir(self) -> Path:
-        """Directory of the guided tour, empty until the tour begins; available only while the context is open."""
-        return Path(self._place.directory)
+        """Directory of the guided tour, empty until the tour begins."""
+        return Path(self.workspace.directory)
 
     @property
     def rules(self) -> tuple[tuple[Literal["allow"], str], ...]:
         """Permission rule for the guided tour: it allows the exact command that runs the sample's tests."""
-        return (("allow", f"bash({self._place.test_command})"),)
+        return (("allow", f"bash({self.workspace.test_command})"),)
 
-    @property
-    def _place(self) -> DemoWorkspace:
-        if self._workshop is None:
-            raise RuntimeError("the demo is not running")
-        return self._workshop
-
-    async def __aenter__(self) -> Self:
-        directory = await asyncio.to_thread(self._make_sample_dir)
-        self._workshop = DemoWorkspace(str(directory), sample_test_command(directory))
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            await self._server.__aexit__(kind, error, trace)
-        finally:
-            if self._given_dir is None:
-                await asyncio.to_thread(shutil.rmtree, self.sample_dir, ignore_errors=True)
-
-    def _make_sample_dir(self) -> Path:
-        """Return the directory of the tour, a private one unless it was given. Blocks."""
-        given = self._given_dir
-        return (given or Path(tempfile.mkdtemp(prefix="tour-"))).resolve()
-
-    async def _handle(self, request: HttpRequest, reply: HttpReply) -> None:
+    async def handle(self, request: HttpRequest, reply: HttpReply) -> None:
+        """Answer one request."""
         if not self._may_ask(request):
             await reply.send_json(401, error_body("authentication_error", "invalid token"))
         elif request.method != "POST" or request.target.partition("?")[0] != "/v1/messages":
@@ -262,7 +174,7 @@ class DemoServer:
         return secrets.compare_digest(shown.encode(), self.token.encode())
 
     async def _answer(self, body: JsonObject, raw: bytes, reply: HttpReply) -> None:
-        turn = await asyncio.to_thread(lambda: next_turn(read_request(body), self._place))
+        turn = await asyncio.to_thread(lambda: next_turn(read_request(body), self.workspace))
         if turn.fresh_sample:
             try:
                 await asyncio.to_thread(copy_sample_project, self.sample_dir)
@@ -270,11 +182,11 @@ class DemoServer:
                 await reply.send_json(400, error_body("invalid_request_error", f"no sample project: {error}"))
                 return
         await reply.start(200, {**SSE_HEADERS, "request-id": f"req_demo_{_digest(raw)}"})
-        await asyncio.sleep(self._pace * _WORDS_TO_THINK)
+        await asyncio.sleep(self.pace * _WORDS_TO_THINK)
         for one in _frames(turn, str(body.get("model", "")), raw):
             await reply.write(one)
-            if self._pace:
-                await asyncio.sleep(self._pace)
+            if self.pace:
+                await asyncio.sleep(self.pace)
         await reply.finish()
 
 
@@ -293,30 +205,21 @@ def _read_body(raw: bytes) -> JsonObject | None:
 def _frames(turn: DemoTurn, model: str, raw: bytes) -> Iterator[bytes]:
     """Yield the frames of the whole answer. Its ids derive from the request, so they are reproducible and unique."""
     blocks = list(_blocks(turn, raw))
-    usage = UsageOut(input_tokens=len(raw) // _LETTERS_PER_TOKEN, output_tokens=sum(map(_words, blocks)))
-    yield from opening_frames(f"msg_demo_{_digest(raw)}", model, usage)
+    words = sum(len(pieces(block[_STREAMED[block["type"]][0]], None)) for block in blocks)
+    yield from opening_frames(f"msg_demo_{_digest(raw)}", model, {"input_tokens": len(raw) // _LETTERS_PER_TOKEN})
     for index, block in enumerate(blocks):
         yield from block_frames(index, block)
-    yield from closing_frames("tool_use" if turn.calls else "end_turn", usage.output_tokens)
+    yield from closing_frames("tool_use" if turn.calls else "end_turn", words)
 
 
-def _blocks(turn: DemoTurn, raw: bytes) -> Iterator[BlockOut]:
+def _blocks(turn: DemoTurn, raw: bytes) -> Iterator[JsonObject]:
     if turn.thinking:
-        yield ThinkingOut(turn.thinking)
+        yield {"type": "thinking", "thinking": turn.thinking, "signature": _SIGNATURE}
     if turn.text:
-        yield TextOut(turn.text)
+        yield {"type": "text", "text": turn.text}
     for number, call in enumerate(turn.calls):
         arguments = json.dumps(call.arguments, ensure_ascii=False)
-        yield ToolUseOut(f"toolu_demo_{_digest(raw, number)}", call.name, arguments)
-
-
-def _words(block: BlockOut) -> int:
-    """Return the number of deltas of a block, which the demo counts as tokens."""
-    match block:
-        case TextOut(text) | ThinkingOut(text) | ToolUseOut(arguments=text):
-            return len(pieces(text, None))
-        case _:
-            return 0
+        yield {"type": "tool_use", "id": f"toolu_demo_{_digest(raw, number)}", "name": call.name, "input": arguments}
 
 
 def _digest(raw: bytes, number: int = 0) -> str:

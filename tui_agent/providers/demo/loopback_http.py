@@ -215,11 +215,7 @@ class LoopbackServer:
     async def _read_request(
         self, connection: h11.Connection, reader: asyncio.StreamReader, peer: int
     ) -> HttpRequest | None:
-        """Read the next request; return None if the peer closed the connection instead.
-
-        Raises:
-            h11.RemoteProtocolError: the data is not HTTP, or too long.
-        """
+        """Read the next request; return None if the peer closed the connection instead."""
         head: h11.Request | None = None
         body = bytearray()
         while True:

@@ -54,7 +54,6 @@ class ChatRequestBuilder(RequestBuilder):
         return b"".join([encode(fields)[:-1], b',"messages":[', b",".join(messages), b"]}"])
 
     def optional_fields(self, request: ModelRequest) -> frozenset[str]:
-        """Return the fields that a request has and could do without."""
         return frozenset(self._kept_limits(request)) - _NEEDED
 
     def unsent(self, request: ModelRequest) -> int:

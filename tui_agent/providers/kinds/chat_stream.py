@@ -62,12 +62,10 @@ class ChatDecoder(ResponseDecoder):
         self._writer = EventWriter()
         self._on_reasoning = on_reasoning
         self._calls: dict[int, _Call] = {}
-        """Open calls by their number."""
         self._reason = ""
         self._refusal = ""
 
     def translated(self, event: JsonObject) -> Iterable[JsonObject]:
-        """Return the events of the Messages API for one chunk; another event stays as it is."""
         if event == DONE:
             return self._ended()
         choices: object = event.get("choices")
@@ -89,7 +87,6 @@ class ChatDecoder(ResponseDecoder):
         return found or (_NOTHING,)
 
     def events_of(self, message: JsonObject) -> Iterable[JsonObject] | None:
-        """Return a whole answer as the events of a stream; None if it is not one."""
         return (message, DONE) if is_array(message.get("choices")) else None
 
     def _ended(self) -> list[JsonObject]:

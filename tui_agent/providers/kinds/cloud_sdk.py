@@ -18,11 +18,10 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.anthropic_sdk import MESSAGES, SdkClient, isolated_headers
 from tui_agent.providers.connection import network_of, root_cause, secret_values
 from tui_agent.providers.connection_settings import ConnectionSettings
-from tui_agent.providers.endpoint_client import EndpointClient, address_of
+from tui_agent.providers.endpoint_client import EndpointClient, SdkResponse, address_of
 from tui_agent.providers.error_details import ErrorDetails
 from tui_agent.providers.lean_import import hidden_package
 from tui_agent.providers.provider_failures import ErrorFactory
-from tui_agent.providers.sdk_response import SdkResponse
 
 with hidden_package("aiohttp"):
     from anthropic import AnthropicError, AsyncAnthropic, AsyncStream, DefaultAsyncHttpxClient

@@ -15,7 +15,6 @@ class EventWriter:
     has_begun: bool = False
     has_calls: bool = False
     is_complete: bool = False
-    """True once the last event was written."""
     _next: int = 0
     _flow: tuple[Flow, int] | None = None
     """Kind and index of the open text or thought."""

@@ -13,12 +13,10 @@ from tui_agent.providers.response_decoder import ResponseDecoder
 
 from .chat_request import NEWER_LIMIT, ChatRequestBuilder
 from .chat_stream import ChatDecoder
-from .responses_request import ResponsesRequestBuilder
-from .responses_stream import ResponsesDecoder
+from .responses_api import ResponsesDecoder, ResponsesRequestBuilder
 
 if TYPE_CHECKING:
-    from tui_agent.providers.endpoint_client import EndpointClient
-    from tui_agent.providers.sdk_response import SdkResponse
+    from tui_agent.providers.endpoint_client import EndpointClient, SdkResponse
 
 _OWN_HOST = "api.openai.com"
 

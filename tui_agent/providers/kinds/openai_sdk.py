@@ -44,7 +44,6 @@ class OpenAiClient(EndpointClient):
     connection_error = APIConnectionError
     refusal_statuses = (400, 422)
     path = "/chat/completions"
-    """Path of requests, below the address."""
     api = "the Chat Completions API"
     _client: AsyncOpenAI
 

@@ -34,13 +34,11 @@ SCALED_SIDE = 2_000
 """Most pixels per side after scaling: the API's limit for a request with more than 20 images."""
 
 SOURCE_LIMIT = 50_000_000
-"""Most bytes of an image file that is scaled."""
 
 MOST_PIXELS = 64_000_000
 """Most pixels of an image: a small file can have far more than memory holds."""
 
 SCALING_TIME = 20.0
-"""Seconds that scaling may take."""
 
 _WORKER = Path(__file__).with_name("image_worker.py")
 _FACTS_SIZE = 64_000
@@ -87,10 +85,9 @@ def refuse_large_image(size: int, shown: str) -> None:
 
 
 async def load_image(content: bytes, media_type: str, shown: str, cancellation: CancellationToken) -> LoadedImage:
-    """Return an image as a block that the API accepts: a bad one would make every later request fail.
+    """Return an image, of the type of `image_type`, as a block that the API accepts.
 
-    Args:
-        media_type: the result of `image_type`.
+    A bad one would make every later request fail.
 
     Raises:
         ToolError: the image is damaged, or too large and cannot be scaled.
@@ -134,12 +131,7 @@ def _what_to_do() -> str:
 
 
 async def _scaled(content: bytes, media_type: str, shown: str, cancellation: CancellationToken) -> LoadedImage | None:
-    """Return an image with a thumbnail, scaled if it has to be; None if the program that does it failed.
-
-    Raises:
-        ToolError: the image is damaged.
-        OperationCancelledError: the call was cancelled.
-    """
+    """Return an image with a thumbnail, scaled if it has to be; None if the program that does it failed."""
     output = BoundedBytes(IMAGE_LIMIT + _FACTS_SIZE)
     try:
         with tempfile.TemporaryFile() as file:

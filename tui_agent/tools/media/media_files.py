@@ -9,18 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.media_type import PDF, media_type_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
+from tui_agent.protocol.regular_file import FileReader
 from tui_agent.tools.text_format import counted
 
 from .image_files import load_image, refuse_large_image
-
-if TYPE_CHECKING:
-    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 PDF_LIMIT = 20_000_000
 """Most bytes of a PDF: as base64 text it leaves room for a conversation in a request of 32 MB, the API's limit."""
@@ -115,9 +112,7 @@ def _packed_objects(unpacked: bytes, first: int) -> Iterator[bytes]:
 
 
 def _unpacked(content: bytes, place: int, room: int) -> tuple[bytes, dict[bytes, int], int]:
-    """Return the content of the stream whose dictionary is around `place`, the facts in that dictionary, and the bytes
-    read for it.
-    """
+    """Return the content of the stream around `place`, the facts in its dictionary, and the bytes read for it."""
     begin = max(content.rfind(b"obj", max(0, place - _NEAR), place), 0)
     end = content.find(b"stream", place, place + _NEAR)
     if end < 0:
@@ -149,22 +144,17 @@ class MediaFile:
     words: str
     """Its facts in words: `image/png, 640×480 pixels, 1,234 bytes`."""
     details: JsonObject
-    """The facts as data."""
 
 
 async def load_media(
-    file: "AsyncBufferedReader",
+    file: FileReader,
     status: os.stat_result,
     start: bytes,
     media_type: str,
     shown: str,
     cancellation: CancellationToken,
 ) -> MediaFile:
-    """Return an open file as a block that the API accepts.
-
-    Args:
-        file: the file, of which `start` was read.
-        media_type: the result of `media_type_of`.
+    """Return an open file, of which `start` was read, as a block that the API accepts.
 
     Raises:
         ToolError: it is damaged, or beyond the limits.

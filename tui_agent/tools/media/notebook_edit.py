@@ -31,16 +31,11 @@ class ChangedNotebook:
 
     text: str
     diff: Diff
-    """Diff of the source of the changed cell."""
     note: str
-    """The changed cell in words."""
 
 
 def change_notebook(book: Notebook, edit: CellEdit, shown: str) -> ChangedNotebook:
-    """Change cells of a notebook.
-
-    Args:
-        shown: name of the file, for the diff.
+    """Change cells of a notebook; `shown` is its name in the diff.
 
     Raises:
         ToolError: there is no such cell, or the text does not match.
@@ -81,11 +76,7 @@ def _with_sources(book: Notebook, cells: list[Cell], edit: CellEdit, shown: str)
 
 
 def _cells_with(book: Notebook, edit: CellEdit) -> list[Cell]:
-    """Return the cells whose source has the text; only one, unless every occurrence is to be replaced.
-
-    Raises:
-        ToolError: no cell has it, or several.
-    """
+    """Return the cells whose source has the text; only one, unless every occurrence is to be replaced."""
     found = [cell for cell in book.cells if edit.old in cell.source]
     if not found:
         # For its words about similar lines.

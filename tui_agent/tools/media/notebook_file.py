@@ -28,7 +28,6 @@ class Cell:
     """One cell, and its place in the text."""
 
     number: int
-    """From 1."""
     kind: str
     """`code`, `markdown` or `raw`."""
     source: str
@@ -182,11 +181,7 @@ def read_notebook(text: str) -> Notebook | None:
 
 
 def _cells(text: str, start: int) -> Iterator[Cell]:
-    """Yield the cells of a list.
-
-    Raises:
-        KeyError, ValueError: one of them is not a cell.
-    """
+    """Yield the cells of a list."""
     for number, (begin, end, value) in enumerate(_elements(text, start), start=1):
         if not is_object(value):
             raise ValueError("a cell is not an object")
@@ -201,11 +196,7 @@ def _cells(text: str, start: int) -> Iterator[Cell]:
 
 
 def _member(text: str, place: int, key: str) -> tuple[int, int]:
-    """Return where the value of a key begins and ends, in the object at a place.
-
-    Raises:
-        KeyError: the object does not have the key.
-    """
+    """Return where the value of a key begins and ends, in the object at a place."""
     found: tuple[int, int] | None = None
     place = _after_blank(text, _after_blank(text, place) + 1)
     while text[place] != "}":

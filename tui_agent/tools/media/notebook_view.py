@@ -23,7 +23,6 @@ LONGEST_OUTPUT = 2_000
 """Most characters shown of one output; of a longer one both ends."""
 
 LONGEST_SOURCE = 20_000
-"""Most characters shown of one source."""
 
 MOST_IMAGES = 8
 """Images of one page; damaged ones count, because a program decodes each."""
@@ -44,10 +43,7 @@ class NotebookPage:
 async def notebook_page(
     book: Notebook, first: int, count: int, budget: int, shown: str, cancellation: CancellationToken
 ) -> NotebookPage:
-    """Return cells from one on, as many as fit.
-
-    Args:
-        budget: most characters of text; the first cell is always shown.
+    """Return cells from one on, as many as fit into `budget` characters; the first one is always shown.
 
     Raises:
         ToolError: it has fewer cells.

@@ -105,9 +105,11 @@ async def list_ignored(
     scope = await asyncio.to_thread(SearchScope.of, place, workspace)
     if scope.rules is None:
         return ()
-    every = await _list_scope(replace(scope, rules=None), ripgrep, cancellation)
     listed = listed or await list_files(place, workspace, ripgrep, cancellation)
-    return await asyncio.to_thread(_without, every.names, listed.names) if listed.complete else ()
+    every = await _list_scope(replace(scope, rules=None), ripgrep, cancellation, listed)
+    return (
+        await asyncio.to_thread(_without, every.names, listed.names) if listed.complete and every is not listed else ()
+    )
 
 
 def _without(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
@@ -115,16 +117,21 @@ def _without(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in known)
 
 
-async def _list_scope(scope: SearchScope, ripgrep: Ripgrep | None, cancellation: CancellationToken) -> FileListing:
+async def _list_scope(
+    scope: SearchScope, ripgrep: Ripgrep | None, cancellation: CancellationToken, part: FileListing | None = None
+) -> FileListing:
+    """List the files of a scope; return `part`, which lists some of them, if ripgrep finds no more than these."""
     listing = None
     if ripgrep is not None and not (scope.rules and scope.rules.files):
-        listing = await _listed_by(ripgrep, scope, cancellation)
+        listing = await _listed_by(ripgrep, scope, cancellation, part)
     if listing is None or await asyncio.to_thread(_has_other_rules, scope, listing):
         return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
     return listing
 
 
-async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: CancellationToken) -> FileListing | None:
+async def _listed_by(
+    ripgrep: Ripgrep, scope: SearchScope, cancellation: CancellationToken, part: FileListing | None
+) -> FileListing | None:
     """Return the listing of ripgrep; None if it does not work here."""
     command = ripgrep.list_command(ignore=scope.rules is not None)
     output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
@@ -132,6 +139,8 @@ async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: Cancell
         spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
         outcome, is_stuck = await _unless_stuck(spec, output, errors, cancellation)
     cancellation.raise_if_set()
+    if part is not None and output.data.count(0) == len(part.names):
+        return part
     names = await asyncio.to_thread(_names, output.data)
     if is_stuck or (not names and outcome.returncode not in _RIPGREP_RAN):
         return None

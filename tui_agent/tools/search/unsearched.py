@@ -5,9 +5,10 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.pinned_directory import ResolvedPath, open_regular_file
+from tui_agent.tools.pinned_directory import ResolvedPath, open_regular_file, open_regular_file_at, pinned_directory
 from tui_agent.tools.text_format import counted, is_binary, is_utf_8, printable_name
 
 LONGEST_LINE = 32 * 1024 * 1024
@@ -16,8 +17,8 @@ LONGEST_LINE = 32 * 1024 * 1024
 _LONGEST_UTF_16 = 64 * 1024 * 1024
 _LARGE_SECONDS = 3.0
 """Seconds for reading large files."""
-_SECONDS = 1.0
-"""Seconds for looking for a reason why a search found nothing."""
+_SECONDS = 0.3
+"""Seconds for looking for a reason why a search found nothing: enough for 10,000 files."""
 _SAMPLE = 8_192
 _PIECE = 4 * 1024 * 1024
 _NAMED = 3
@@ -119,22 +120,39 @@ def find_unsearched(
     """
     found = Unsearched()
     deadline = time.monotonic() + _SECONDS
-    for name in names:
-        if stopped() or time.monotonic() > deadline:
-            break
+    for directory, files in groupby(names, os.path.dirname):
         try:
-            with open_regular_file(place.path / name, name, place=place) as (descriptor, _):
-                sample = os.pread(descriptor, _SAMPLE, 0)
+            with pinned_directory(place.path / directory, place=place) as held:
+                for name in files:
+                    if stopped() or time.monotonic() > deadline:
+                        return found
+                    _sort_in(found, name, _sample(place, held, name), beyond_ascii=beyond_ascii)
         except FileNotFoundError:
             continue
         except (OSError, ToolError):
-            found.unreadable.append(name)
-            continue
-        if is_binary(sample):
-            found.binary.append(name)
-        elif beyond_ascii and not is_utf_8(sample):
-            found.foreign.append(name)
+            found.unreadable.extend(files)
     return found
+
+
+def _sample(place: ResolvedPath, held: int, name: str) -> bytes | None:
+    """Return the beginning of a file in an open directory; None if it cannot be read."""
+    try:
+        with open_regular_file_at(held, os.path.basename(name), name) as (descriptor, status):
+            place.refuse_other(place.path / name, status)
+            return os.pread(descriptor, _SAMPLE, 0)
+    except FileNotFoundError:
+        return b""
+    except (OSError, ToolError):
+        return None
+
+
+def _sort_in(found: Unsearched, name: str, sample: bytes | None, *, beyond_ascii: bool) -> None:
+    if sample is None:
+        found.unreadable.append(name)
+    elif is_binary(sample):
+        found.binary.append(name)
+    elif beyond_ascii and not is_utf_8(sample):
+        found.foreign.append(name)
 
 
 def _named(names: Sequence[str]) -> str:

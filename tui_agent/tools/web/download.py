@@ -19,7 +19,6 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host and a port; raises OSError if there are none."""
 
 MOST_ADDRESSES = 4
-"""Most addresses of a host that are tried."""
 
 _WITH_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"), IPv6Network("::ffff:0:0:0/96"))
 _LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("fec0::/10"))
@@ -84,11 +83,9 @@ class PublicTransport(httpx2.AsyncBaseTransport):
         resolver: Resolver = resolve,
         is_allowed: Callable[[str], bool] = is_public_address,
     ) -> None:
-        """
-        Args:
-            inner: makes the connections; closed with this one.
-            by_proxy: True if `inner` leaves it to a proxy to find hosts. Then a host that is not known here passes.
-            is_allowed: True for an address that may be connected to.
+        """Store what makes the connections, and is closed with this one.
+
+        With `by_proxy`, it leaves it to a proxy to find hosts. Then a host that is not known here passes.
         """
         self._inner = inner
         self._by_proxy = by_proxy
@@ -204,11 +201,9 @@ class Downloader:
         self._tls: ssl.SSLContext | None = None
 
     async def download(self, url: str, may_follow: Callable[[str], bool]) -> Page | Redirect:
-        """Get a page.
+        """Get a page over http or https.
 
-        Args:
-            url: http or https.
-            may_follow: True if a redirect to this address, of another host or without encryption, may be followed.
+        A redirect to another host, or without encryption, is followed if `may_follow` is True for its address.
 
         Raises:
             ToolError: the host has no address or not a public one, the server does not answer, its answer cannot be
@@ -261,11 +256,7 @@ class Downloader:
 
 
 async def _body(response: httpx2.Response) -> bytes:
-    """Return the body, at most one byte more than `LARGEST_PAGE`: compressed data can be a thousand times larger.
-
-    Raises:
-        httpx2.DecodingError: it is compressed in a way that was not asked for.
-    """
+    """Return the body, at most one byte more than `LARGEST_PAGE`: compressed data can be a thousand times larger."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
         raise httpx2.DecodingError(f"its content is compressed as {clipped(encoding)}")

@@ -75,9 +75,11 @@ class FramePainter:
         for y, first, last in update.spans:
             spans.setdefault(y, []).append((first, last))
         for y, changed in spans.items():
-            rows[y] = _updated_row(
+            row = _updated_row(
                 before[y], changed, zip(update.chop_ends[y], update.chops[y].items(), strict=False), console
             )
+            if row != before[y]:
+                rows[y] = row
         self._rows = rows
         scrolled = self._scrolled(before, rows)
         if scrolled is None or len(spans) <= FEW_ROWS:
@@ -88,19 +90,21 @@ class FramePainter:
 
     def _scrolled(self, before: list[Row], rows: list[Row]) -> list[str] | None:
         """Return the sequences that scroll moved rows and write the rest; None if too few rows have moved."""
+        changed = [y for y, row in enumerate(rows) if row is not before[y]]
+        if len(changed) < MIN_MOVED:
+            return None
+        new = {y: rows[y].items() - before[y].items() for y in changed}
+        sought = set[tuple[int, Piece]]().union(*new.values())
         places: dict[tuple[int, Piece], list[int]] = {}
         for y, row in enumerate(before):
-            for key in row.items():
+            for key in sought.intersection(row.items()):
                 places.setdefault(key, []).append(y)
         moved: dict[int, list[int]] = {}
-        for y, row in enumerate(rows):
-            if row is not before[y]:
-                for shift in {place - y for key in row.items() for place in places.get(key, ())[:MAX_PLACES]}:
-                    moved.setdefault(shift, []).append(y)
-        moved.pop(0, None)
+        for y, keys in new.items():
+            for shift in {place - y for key in keys for place in places.get(key, ())[:MAX_PLACES]}:
+                moved.setdefault(shift, []).append(y)
         shift = max(moved, key=lambda one: (len(moved[one]), -abs(one)), default=0)
-        changed = sum(row is not before[y] for y, row in enumerate(rows))
-        if not shift or len(moved[shift]) < max(MIN_MOVED, changed // 2):
+        if not shift or len(moved[shift]) < max(MIN_MOVED, len(changed) // 2):
             return None
         first, last = min(moved[shift]), max(moved[shift])
         top, bottom = min(first, first + shift), max(last, last + shift)

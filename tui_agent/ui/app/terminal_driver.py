@@ -31,6 +31,7 @@ from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.ui.base.error_boundary import call_or_fallback
 
 from .terminal_input import BACKGROUND_QUESTION, TerminalInput, can_be_asked
+from .terminal_writer import TerminalWriter
 
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 """The terminal's stack of window titles."""
@@ -62,6 +63,8 @@ class TerminalDriver(LinuxDriver):
     """Number of questions to the terminal."""
     _asked_at = 0.0
     _is_reading = False
+    _writer: TerminalWriter | None = None
+    """Replaces Textual's thread once the driver has the terminal."""
     _took_over = False
     """True while the driver starts on a terminal that the prelude has prepared."""
 
@@ -135,7 +138,11 @@ class TerminalDriver(LinuxDriver):
         self._took_over = early is not None and early.take_over()
         self.exit_event = _SelectableEvent()
         self._mouse = self._mouse and self.takes_mouse
+        self._writer = None
         super().start_application_mode()
+        if self._writer_thread is not None and self._file is not None and self.is_terminal:
+            self._writer_thread.stop()
+            self._writer_thread, self._writer = None, TerminalWriter(self._file)
         if self.is_terminal and not DISABLE_KITTY_KEY:
             self.write(_REPORT_LAYOUTS)
         if early is not None and self._took_over:
@@ -194,6 +201,8 @@ class TerminalDriver(LinuxDriver):
     def close(self) -> None:
         """Stop writing; the driver may start again."""
         super().close()
+        if self._writer is not None:
+            self._writer.stop()
         if isinstance(self.exit_event, _SelectableEvent):
             self.exit_event.close()
             self.exit_event = Event()
@@ -206,7 +215,7 @@ class TerminalDriver(LinuxDriver):
             self._questions += 1
             self._asked_at = time.monotonic()
         if not (self.asleep and (self.leaving or self.lent)):
-            super().write(data)
+            (super() if self._writer is None else self._writer).write(data)
 
 
 def _fail(error: Exception) -> None:

@@ -22,17 +22,18 @@ from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typ
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .approval_dialog import Cover, FootRows
-from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_rows import request_title
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine, announce_on_page
 from .change_parts import ChangedText, keep_all, proposed_parts
-from .change_parts_screen import ChangePartsScreen
-from .server_question_screen import ServerQuestionScreen
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.workbench import Workbench
+
+    from .approval_list_screen import Answer, ApprovalListScreen
+    from .change_parts_screen import ChangePartsScreen
+    from .server_question_screen import ServerQuestionScreen
 
 _INTERRUPTS = "ctrl+c"
 _ROUNDING = 1e-6
@@ -196,7 +197,7 @@ class ApprovalController(TypedKeys):
         self._pending.take_back()
         self._forget_dialog()
 
-    def _forget_dialog(self) -> ApprovalScreen | ServerQuestionScreen | None:
+    def _forget_dialog(self) -> "ApprovalScreen | ServerQuestionScreen | None":
         dialog = self._dialog
         if dialog is not None and self._drawn is not None and dialog.guard.armed:
             self._seen.add(self._drawn.request_id)
@@ -257,6 +258,9 @@ class ApprovalController(TypedKeys):
         question, bench = request.question, self._bridge.bench
         self._drawn, self._first_key = request, len(self.run.keys)
         if question is not None and question.kind not in ("sampling", "plan"):
+            # Most sessions ask nothing of this kind.
+            from .server_question_screen import ServerQuestionScreen
+
             form = self._dialog = ServerQuestionScreen(
                 question,
                 position,
@@ -286,7 +290,7 @@ class ApprovalController(TypedKeys):
         self._screen.app.push_screen(dialog, partial(self._answered, dialog))
 
     def _answered(
-        self, dialog: ApprovalScreen | ServerQuestionScreen, decision: ApprovalDecision | PageRequested | None
+        self, dialog: "ApprovalScreen | ServerQuestionScreen", decision: ApprovalDecision | PageRequested | None
     ) -> None:
         if dialog is not self._dialog:
             # It was closed from here, and another one may be open already.
@@ -310,6 +314,8 @@ class ApprovalController(TypedKeys):
         self._screen.call_after_refresh(self.look)
 
     def _open_list(self) -> None:
+        from .approval_list_screen import ApprovalListScreen
+
         calls = tuple(self._named(request) for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
         page = ApprovalListScreen(calls, facts=facts, keys=self, root=self._root())
@@ -317,6 +323,8 @@ class ApprovalController(TypedKeys):
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 
     def _open_parts(self, dialog: ApprovalScreen) -> None:
+        from .change_parts_screen import ChangePartsScreen
+
         parts, request = dialog.dialog.parts, dialog.dialog.request
         if request.changes is not None:
             parts = proposed_parts(request.changes, dialog.texts)
@@ -327,7 +335,7 @@ class ApprovalController(TypedKeys):
         self._page = page
         self._screen.app.push_screen(page, partial(self._parts_chosen, page))
 
-    def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | ChangedText | None) -> None:
+    def _parts_chosen(self, page: "ChangePartsScreen", decision: ApprovalDecision | ChangedText | None) -> None:
         returns = page is self._page
         decision = decision if returns else None
         self._page = None if returns else self._page
@@ -340,11 +348,11 @@ class ApprovalController(TypedKeys):
             return
         self._screen.call_after_refresh(self.look, returns=returns)
 
-    def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
+    def _several_answered(self, page: "ApprovalListScreen", answer: "Answer | None") -> None:
         returns = page is self._page
         answer = answer if returns else None
         self._page = None if returns else self._page
-        if isinstance(answer, GroupGrant):
+        if answer is not None and not isinstance(answer, tuple):
             verdict, ids, scope = "approve", answer.request_ids, "session"
         else:
             (verdict, ids), scope = answer or ("deny", ()), "once"
@@ -363,7 +371,7 @@ class ApprovalController(TypedKeys):
             shown = self._dialog.dialog if isinstance(self._dialog, ApprovalScreen) else self._dialog
             shown.count(*self._pending.position_of(self._drawn))
 
-    def _count_alike(self, dialog: ApprovalScreen | ServerQuestionScreen) -> None:
+    def _count_alike(self, dialog: "ApprovalScreen | ServerQuestionScreen") -> None:
         """Name the number of requests with the same rule where each belongs to a session of its own."""
         if not self._bridge.shares_rules and isinstance(dialog, ApprovalScreen):
             dialog.dialog.alike = self._pending.alike(dialog.dialog.request)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from textual._compositor import ChopsUpdate, Compositor, ReflowResult
 from textual.geometry import Region, Size
@@ -39,6 +39,10 @@ def report_each_layout(screen: Screen[Any]) -> None:
     cast(Any, screen)._compositor = _LayoutCompositor()
 
 
+_Place: TypeAlias = tuple[Widget, Region, Region]
+"""A widget, its region, and the part of it that its containers show."""
+
+
 class _LayoutCompositor(Compositor):
     """Compositor that compares each layout with the one before, and asks widgets only for rows that a frame shows.
 
@@ -48,11 +52,15 @@ class _LayoutCompositor(Compositor):
     def __init__(self) -> None:
         super().__init__()
         self._sizes: dict[Widget, Size] = {}
+        self._layout: tuple[object, object] | None = None
+        self._shown: list[_Place] = []
+        self._rows: dict[int, list[tuple[int, int, _Place]]] = {}
 
     def clear(self) -> None:
         """Forget all widgets."""
         super().clear()
         self._sizes.clear()
+        self._layout, self._shown, self._rows = None, [], {}
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
         """Lay out all widgets and return those that were hidden, shown or resized since the last call."""
@@ -76,28 +84,36 @@ class _LayoutCompositor(Compositor):
     def _pieces(self, spans: Iterable[tuple[int, int, int]]) -> list[dict[int, Strip | None]]:
         """Return the pieces of each row that overlap a span, by their first column."""
         pieces: list[dict[int, Strip | None]] = [{} for _ in self.cuts]
-        missing: dict[int, set[int]] = {}
+        wanted: dict[_Place, dict[int, set[tuple[int, int]]]] = {}
         for y, first, last in spans:
-            row = self.cuts[y]
-            pieces[y] = pieces[y] or dict.fromkeys(row[:-1])
-            missing.setdefault(y, set()).update(x for x, end in pairwise(row) if x < last and end > first)
-        # In front are the first ones.
-        for widget, (region, clip) in self.visible_widgets.items():
-            left, top, width, height = region.intersection(clip)
-            right, bottom = left + width, top + height
-            rows = [y for y, ends in missing.items() if top <= y < bottom and any(left <= x < right for x in ends)]
-            if not rows:
-                continue
-            crop = Region(left - region.x, rows[0] - region.y, width, rows[-1] - rows[0] + 1)
+            pieces[y] = pieces[y] or dict.fromkeys(self.cuts[y][:-1])
+            for x, end, place in self._places_in(y):
+                if x < last and end > first:
+                    wanted.setdefault(place, {}).setdefault(y, set()).add((x, end))
+        for (widget, region, shown), rows in wanted.items():
+            top = min(rows)
+            crop = Region(shown.x - region.x, top - region.y, shown.width, max(rows) - top + 1)
             strips = widget.render_lines(crop)
-            for y in rows:
-                cuts = [x for x in self.cuts[y] if left <= x <= right]
-                strip = strips[y - rows[0]]
-                # A strip that divides itself into one keeps itself alive until garbage is collected.
-                whole = len(cuts) == 2 and strip.cell_length == width
-                found = (strip,) if whole else strip.divide([x - left for x in cuts[1:]])
-                pieces[y].update((x, part) for x, part in zip(cuts, found, strict=False) if x in missing[y])
-                missing[y].difference_update(cuts)
-                if not missing[y]:
-                    del missing[y]
+            for y, columns in rows.items():
+                strip = strips[y - top]
+                for x, end in columns:
+                    # A strip that divides itself into one keeps itself alive until garbage is collected.
+                    whole = end - x == strip.cell_length
+                    pieces[y][x] = strip if whole else strip.crop(x - shown.x, end - shown.x)
         return pieces
+
+    def _places_in(self, y: int) -> list[tuple[int, int, _Place]]:
+        """Return start and end of each piece of a row, and the widget in front there; found once for each layout."""
+        layout = self.visible_widgets, self.cuts
+        if self._layout is None or any(one is not other for one, other in zip(layout, self._layout, strict=True)):
+            self._layout = layout
+            # In front are the first ones.
+            self._shown = [(widget, its, its.intersection(clip)) for widget, (its, clip) in layout[0].items()]
+            self._rows = {}
+        found = self._rows.get(y)
+        if found is None:
+            here = [place for place in self._shown if place[2].y <= y < place[2].bottom]
+            pieces = pairwise(self.cuts[y])
+            places = ((x, end, next((one for one in here if one[2].contains(x, y)), None)) for x, end in pieces)
+            found = self._rows[y] = [(x, end, place) for x, end, place in places if place is not None]
+        return found

@@ -57,6 +57,14 @@ class RowStrips(Widget):
             return [strip.crop(*crop.column_span) for strip in strips]
         return strips
 
+    def move_rows(self, rows: int) -> None:
+        """Draw the rows where they are after a move up by `rows`; only those that come into sight are new."""
+        # What is drawn over the last row stays there.
+        kept = range(max(0, rows), self.size.height - 1)
+        moved = {y - rows: strip for y, strip in self._drawn_rows.items() if y in kept}
+        self.refresh(Region(0, 0, *self.scrollable_content_region.size))
+        self._drawn_rows = moved
+
     def _set_dirty(self, *regions: Region) -> None:
         super()._set_dirty(*regions)
         if not regions:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
 from tui_agent.protocol.events import ApprovalResolved
-from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.status_words import REFUSED_BY, status_words, via_words
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
+from tui_agent.protocol.visible_text import whole_count
 from tui_agent.ui.state.call_records import CallTrial, question_text, repository_text
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows

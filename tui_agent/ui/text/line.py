@@ -38,6 +38,10 @@ class Line:
         """Its characters."""
         return "".join(text for text, _ in self.runs)
 
+    def looks_like(self, other: "Line") -> bool:
+        """Return True if it surely is drawn like another row."""
+        return self is other or (self.paint is None and other.paint is None and self == other)
+
     def prefixed(self, *prefix: Run) -> "Line":
         """Return the row after a margin that is not text."""
         return replace(self, runs=(*prefix, *self.runs), indent=self.indent + sum(len(text) for text, _ in prefix))

@@ -219,13 +219,14 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         """Draw the visible rows from one row on."""
         y = max(0, first - self.scroll_offset.y)
         if y < self.size.height:
-            self.refresh(Region(0, y, self.size.width, self.size.height - y))
+            # Without the scrollbar, which is drawn when it looks different.
+            self.refresh(Region(0, y, self.scrollable_content_region.width, self.size.height - y))
 
     def _strip(self, line: Line, row: int) -> Strip:
         """Return a row as cells, with the offsets that a selection needs."""
         width = self.drawn_width
         cached = self._strips.get(row)
-        if cached is not None and cached[0] is line and cached[1].cell_length == width:
+        if cached is not None and cached[0].looks_like(line) and cached[1].cell_length == width:
             return cached[1]
         segments = [Segment(without_silent(text), self.style_named(style)) for text, style in line.painted]
         strip = Strip(segments, width_of_runs(line.runs))
@@ -240,3 +241,11 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
             line, span = self.line_at(row), selection.get_span(row)
             if line is not None and span is not None:
                 yield line, span[0], None if span[1] == -1 else span[1]
+
+
+def forget_drawn_styles() -> None:
+    """Drop the sequences of styles that were drawn, of which the framework keeps 16,384.
+
+    Each place of a text has a style of its own, for selections.
+    """
+    Strip.render_ansi.cache_clear()

@@ -15,8 +15,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.protocol.diffs import Diff
-from tui_agent.protocol.left_out import whole_count
-from tui_agent.protocol.visible_text import without_sequences
+from tui_agent.protocol.visible_text import whole_count, without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, fitted_summary, sign_of, tail_lines
 from tui_agent.ui.state.call_records import FileChange, lines_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall

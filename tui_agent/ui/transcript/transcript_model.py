@@ -226,6 +226,11 @@ class Transcript:
         self._heights.set(place, self._height(part))
         self._mark(place, part.dirty_row)
 
+    @property
+    def is_dirty(self) -> bool:
+        """True if a row has changed since the last `take_dirty`."""
+        return self._dirty is not None
+
     def take_dirty(self) -> int | None:
         """Return the first row that has changed since the last call; None if no row has."""
         dirty, self._dirty = self._dirty, None
@@ -242,7 +247,8 @@ class Transcript:
             if row < first:
                 shift += moved
             self._mark_used(part)
-            self._heights.set(place, part.height(self.width))
+            if self._heights.set(place, part.height(self.width)):
+                self._mark(place, part.dirty_row)
             row += self._heights.height(place)
             place += 1
         self._evict(place - above)

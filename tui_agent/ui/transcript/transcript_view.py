@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.events import Resize
-from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
@@ -102,10 +101,10 @@ class TranscriptView(LineView):
 
     def show_changes(self) -> None:
         """Draw the changes since the last call; the caller updates the scrollbar."""
-        dirty = self.transcript.take_dirty()
-        if dirty is not None and self.transcript.width:
+        if self.transcript.is_dirty and self.transcript.width:
             self.lay_out_visible()
-            self.refresh_rows(dirty)
+            if (dirty := self.transcript.take_dirty()) is not None:
+                self.refresh_rows(dirty)
             self._refresh_news()
 
     def read_on(self) -> bool:
@@ -166,7 +165,10 @@ class TranscriptView(LineView):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end only while it is visible."""
         if self._adjusting:
-            self.refresh(self.size.region)
+            if self._follows:
+                self.move_rows(round(new_value) - round(old_value))
+            else:
+                self.refresh(self.size.region)
             return
         super().watch_scroll_y(old_value, new_value)
         if not self.transcript.width:
@@ -238,4 +240,4 @@ class TranscriptView(LineView):
         self._bar_stale = self._bar_stale or changed or row is not None
 
     def _refresh_news(self) -> None:
-        self.refresh(Region(0, max(0, self.size.height - 1), self.size.width, 1))
+        self.refresh_rows(self.scroll_offset.y + max(0, self.size.height - 1))

@@ -23,7 +23,6 @@ def listed_models(
     """Return the models by endpoint, beginning with that of the session; wrong configurations are left out.
 
     Args:
-        settings: the configured endpoints and models.
         current: the model of the next request.
         offered: names that endpoints list themselves, by the name of the endpoint, empty for the default one.
 

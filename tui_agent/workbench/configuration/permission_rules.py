@@ -8,18 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
+from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from tui_agent.protocol.permissions import GrantScope
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
 from tui_agent.protocol.toml_text import parse_toml
 from tui_agent.protocol.tool import Tool
-from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
-from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting, Settings
+from tui_agent.settings import PROJECT_FILE, Locations, RuleSetting, Settings
 from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS, WEB_TOOLS
 from tui_agent.tools.atomic_write import write_atomically
 
@@ -82,35 +80,6 @@ def rule_tool_names() -> tuple[str, ...]:
     from tui_agent.workbench.plugins.plugin_entries import plugin_tool_names
 
     return (*RULE_TOOL_NAMES, *plugin_tool_names())
-
-
-def build_policy(
-    loaded: LoadedSettings,
-    layers: Sequence[Sequence[Rule]],
-    root: Path,
-    locations: Locations,
-    archive: Path,
-    *,
-    folders: Sequence[Path] = (),
-    trial: TrialFacts = NO_TRIAL,
-    temporary: Path | None = None,
-    is_trusted: bool,
-) -> PermissionPolicy:
-    """Return the policy that the settings ask for."""
-    chosen = loaded.settings.permissions
-    return PermissionPolicy(
-        root,
-        layers=layers,
-        mode=chosen.mode,
-        resolution=chosen.rule_resolution,
-        secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
-        private_paths=(locations.config_dir, locations.state_dir),
-        readable_paths=(archive,) if temporary is None else (archive, temporary),
-        folders=folders,
-        store_grant=RuleStore(locations, root).store,
-        is_trusted=is_trusted,
-        trial=trial,
-    )
 
 
 def added_folders(options: LaunchOptions, settings: Settings) -> tuple[Path, ...]:

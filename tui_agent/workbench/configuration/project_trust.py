@@ -24,8 +24,7 @@ from tui_agent.context import (
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import FrozenModel, JsonObject, is_array, is_object
-from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.protocol.secret_variables import mask_secrets
 from tui_agent.protocol.toml_text import parse_toml
@@ -252,8 +251,6 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     """Return the trusted part of a folder. Blocks.
 
     Args:
-        folder: the working directory.
-        locations: the user's directories.
         given: True if the user trusts the folder for this run (`--trust`).
     """
     contents = read_contents(folder, locations)
@@ -318,8 +315,6 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
     """Return the current trust in the settings of a folder; None if there is none. Blocks.
 
     Args:
-        folder: the project.
-        locations: the user's directories.
         given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules.
     """
     stored = TrustStore(locations).trust_in(folder)
@@ -533,11 +528,7 @@ def _difference(name: str, before: str | None, after: str | None) -> Iterator[st
 
 
 def _content_of(path: Path, folder: Path) -> bytes | None:
-    """Return the content of a file of the folder; None if it is missing or links out of the repository.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return the content of a file of the folder; None if it is missing or links out of the repository."""
     if path.name == SERVERS_FILE.name and path.is_dir():
         return None
     try:

@@ -17,9 +17,8 @@ from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent
-from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import escaped
@@ -208,11 +207,7 @@ class PluginProvider:
 
 
 def _checked_model(provider: Any) -> object:
-    """Return the facts of a provider that has all methods.
-
-    Raises:
-        ConfigurationError: a method is missing.
-    """
+    """Return the facts of a provider that has all methods."""
     for name in ("prepare", "stream", "aclose"):
         if not callable(getattr(provider, name, None)):
             raise ConfigurationError(f"its provider has no method `{name}`")

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
@@ -13,9 +15,11 @@ from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import DocumentBlock, UserBlock
 from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.programs import find_program
 from tui_agent.tools.line_pages import PIECE, LinePage, LineRequest, read_lines
 from tui_agent.tools.media.media_files import load_media, media_of
 from tui_agent.tools.pinned_directory import ResolvedPath, open_file
+from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, ReadTool, numbered
 from tui_agent.tools.search.file_listing import list_files
 from tui_agent.tools.search.search_engine import find_ripgrep
@@ -28,6 +32,10 @@ _MOST_READ = 1024 * 1024
 """Bytes that are searched for the line with which a preview begins."""
 MOST_LISTED = 300
 """Names in the listing of a directory."""
+
+_CLIPBOARD_SECONDS = 5.0
+_LARGEST_IMAGE = 50 * 1024**2
+"""Largest image of the clipboard in bytes, as for files."""
 
 _LINES = re.compile(
     r"(?P<path>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#L(?P<from>\d{1,9})(?:-L?(?P<to>\d{1,9}))?)\Z",
@@ -86,7 +94,6 @@ class PromptFiles:
         """Return the files that a text names with `@` and that are sent with it.
 
         Args:
-            text: a prompt.
             typed: True if the user typed it. Otherwise a mention that cannot be attached, or only after a question,
                 stays text.
 
@@ -123,7 +130,6 @@ class PromptFiles:
         Raises:
             ToolError: it cannot be sent.
         """
-        from .clipboard_image import clipboard_image
 
         content = await clipboard_image(self._workspace.root)
         media_type = media_type_of(content[:SAMPLE_SIZE]) if content else None
@@ -134,11 +140,7 @@ class PromptFiles:
         return PromptAttachment(block, "clipboard", found.size or f"{len(found.content):,} bytes")
 
     async def _media(self, place: Path, shown: str) -> PromptAttachment:
-        """Return an image or a PDF.
-
-        Raises:
-            ToolError: it is neither, or cannot be sent.
-        """
+        """Return an image or a PDF."""
         async with open_file(place, shown, place=ResolvedPath(place)) as (file, status):
             start = await file.read(SAMPLE_SIZE)
             media_type = media_type_of(start)
@@ -149,11 +151,7 @@ class PromptFiles:
         return PromptAttachment(block, place.name, found.size or f"{len(found.content):,} bytes")
 
     async def _lines(self, place: Path, shown: str, name: str, first: int, last: int) -> DocumentBlock:
-        """Return lines of a text file with their numbers.
-
-        Raises:
-            ToolError: it does not have these lines, or is not text.
-        """
+        """Return lines of a text file with their numbers."""
         if first < 1 or last < first:
             raise ToolError(f"{shown}: lines {first} to {last} are not a range; lines count from 1.")
         async with open_file(place, shown, place=ResolvedPath(place)) as (file, status):
@@ -169,11 +167,7 @@ class PromptFiles:
         return DocumentBlock(media_type="text/plain", data=text, name=name)
 
     async def _listing(self, place: Path, name: str) -> DocumentBlock:
-        """Return the names of the files below a directory, without those that `.gitignore` or a rule excludes.
-
-        Raises:
-            ToolError: it cannot be listed.
-        """
+        """Return the names of the files below a directory, without those that `.gitignore` or a rule excludes."""
         try:
             found = await list_files(
                 ResolvedPath(place), self._workspace.root, find_ripgrep(self._workspace.root), CancellationToken()
@@ -231,3 +225,51 @@ def _page_text(page: LinePage, last: int) -> str:
     if page.full:
         rows.append(f"[only up to line {page.lines[-1].number:,} of the {last:,}: the rest is too long to attach]")
     return "\n".join(rows)
+
+
+def readers(environment: Mapping[str, str], workspace: Path) -> list[tuple[str, ...]]:
+    """Return the command lines that may print the image; none without a desktop or its program. Blocks."""
+    known: list[tuple[str, ...]] = []
+    if environment.get("WAYLAND_DISPLAY"):
+        known.append(("wl-paste", "--no-newline", "--type", "image/png"))
+    if environment.get("DISPLAY"):
+        known.append(("xclip", "-selection", "clipboard", "-target", "image/png", "-out"))
+    if sys.platform == "darwin":
+        known.append(("pngpaste", "-"))
+    found = ((find_program(name, workspace), rest) for name, *rest in known)
+    return [(str(program), *rest) for program, rest in found if program is not None]
+
+
+async def clipboard_image(workspace: Path) -> bytes:
+    """Return the PNG in the clipboard; empty if there is none."""
+    for command in await asyncio.to_thread(readers, os.environ, workspace):
+        with suppress(OSError, TimeoutError):
+            if content := await _output_of(command):
+                return content
+    return b""
+
+
+async def _output_of(command: tuple[str, ...]) -> bytes:
+    """Return what a program prints; empty if it fails or prints too much."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=child_environment(os.environ),
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    pieces: list[bytes] = []
+    try:
+        async with asyncio.timeout(_CLIPBOARD_SECONDS):
+            while (piece := await process.stdout.read(65_536)) and sum(map(len, pieces)) <= _LARGEST_IMAGE:
+                pieces.append(piece)
+            if piece or await process.wait():
+                return b""
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return b"".join(pieces)

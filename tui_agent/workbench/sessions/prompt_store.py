@@ -63,7 +63,6 @@ class PromptStore:
 
         Args:
             sessions_dir: directory of the journals; None: nothing is written or read.
-            project: the working directory.
         """
         self._sessions_dir = sessions_dir
         self._folder = None if sessions_dir is None else sessions_dir / FOLDER

@@ -1,34 +1,25 @@
-"""Resuming a session: which one `--continue` selects, a look at its end, and the session that an engine works on."""
+"""Resuming a session: which one `--continue` selects, and a look at its end before the first screen."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent import __version__
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import Noticed, SessionLoaded, UsageUpdated
+from tui_agent.protocol.events import SessionLoaded
 from tui_agent.protocol.facts.history_tail import HistoryTail
-from tui_agent.protocol.messages import Usage, now_ms
+from tui_agent.protocol.messages import now_ms
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.journal_reader import read_tail
 from tui_agent.session.store import SessionStore
-from tui_agent.session.stored_session import StoredSession
 from tui_agent.session.summary import SessionSummary
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
-if TYPE_CHECKING:
-    # The first screen of a session is there before the engine.
-    from tui_agent.permissions import PermissionPolicy
-
 _MAX_IDS = 3
 """Maximum number of sessions that a message names."""
-
-# --- before the first screen ------------------------------------------------------------------------------------------
 
 
 def resolve_continue(options: LaunchOptions, locations: Locations) -> LaunchOptions:
@@ -96,56 +87,3 @@ def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple
     """
     session_id = store.find(options.resume or "")
     return session_id, store.journal_path(session_id)
-
-
-# --- in the engine ----------------------------------------------------------------------------------------------------
-
-
-def open_session(options: LaunchOptions, locations: Locations, *, save: bool) -> tuple[StoredSession, Path | None]:
-    """Return the new or resumed session, and the directory for its long output if the session is saved. Blocks.
-
-    Raises:
-        ConfigurationError: the new session's id is not valid.
-        SessionWriteError: no session can be saved.
-        SessionError: the session cannot be read.
-    """
-    store = SessionStore(locations.sessions_dir)
-    past = store.load(find_session_to_resume(options, store)[0]) if options.resume is not None else None
-    if save:
-        session = past or store.create(options.cwd, options.session_id)
-    else:
-        session = StoredSession.ephemeral(options.cwd) if past is None else replace(past, path=None)
-    session.fold()
-    return session, store.files_path(session.id) if save else None
-
-
-def restore_session_rules(
-    policy: "PermissionPolicy", grants: Sequence[str], restrictions: Sequence[tuple[str, str]], bus: EventBus
-) -> None:
-    """Apply the rules that the user granted or added for this session earlier, and publish notices that name them."""
-    allowed = _restored(policy, [("allow", rule) for rule in grants])
-    if allowed:
-        bus.publish(Noticed(code="grants_kept", text=f"Still allowed for this session: {', '.join(allowed)}."))
-    restricted = [f"{verdict} {rule}" for verdict, rule in restrictions if _restored(policy, [(verdict, rule)])]
-    if restricted:
-        text = f"Rules of this session that still apply: {', '.join(restricted)}."
-        bus.publish(Noticed(code="restrictions_kept", text=text))
-
-
-def _restored(policy: "PermissionPolicy", rules: Sequence[tuple[str, str]]) -> list[str]:
-    """Add rules to a policy; return those that can be read."""
-    restored: list[str] = []
-    for verdict, rule in rules:
-        try:
-            policy.add_session_rule(verdict, rule)
-        except ConfigurationError:
-            continue  # A call under such a grant needs the user's approval again.
-        restored.append(rule)
-    return restored
-
-
-def usage_of(session: StoredSession) -> UsageUpdated:
-    """Return usage and cost of the session so far."""
-    events = (envelope.event for envelope in reversed(session.envelopes))
-    none = UsageUpdated(delta=Usage(), total=Usage())
-    return next((event for event in events if isinstance(event, UsageUpdated)), none)

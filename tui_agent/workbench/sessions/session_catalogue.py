@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -42,6 +43,10 @@ class SessionEntry:
     def is_listed(self) -> bool:
         """True if there is something to resume, or damage to see."""
         return self.summary.said or self.summary.damaged
+
+
+def _real_path(path: str) -> str:
+    return os.path.realpath(path)
 
 
 class SessionCatalogue:
@@ -144,15 +149,16 @@ class SessionCatalogue:
         ]
 
     def _entries(self, paths: Sequence[Path]) -> list[SessionEntry | None]:
-        return [self._entry(path) for path in paths]
+        real_path = cache(_real_path)
+        return [self._entry(path, real_path) for path in paths]
 
-    def _entry(self, path: Path) -> SessionEntry | None:
+    def _entry(self, path: Path, real_path: Callable[[str], str] = _real_path) -> SessionEntry | None:
         summary = summarise(path)
         if summary is None:
             return None
         if (counts := self._known_counts().known(path)) is not None:
             summary = replace(summary, messages=counts.messages)
-        is_here = bool(summary.cwd) and os.path.realpath(summary.cwd) == self._folder
+        is_here = bool(summary.cwd) and real_path(summary.cwd) == self._folder
         return SessionEntry(summary, is_here, is_journal_open(path))
 
 

@@ -13,7 +13,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgent
 from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.settings import Locations, Settings
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings

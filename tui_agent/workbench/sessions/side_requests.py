@@ -112,7 +112,6 @@ class SideRequests:
         The conversation never learns of it: the model gets its transcript as text. Only tokens and cost are counted.
 
         Args:
-            question: the question.
             take: receives the pieces of the answer as they arrive.
 
         Raises:
@@ -202,11 +201,7 @@ class SideRequests:
         searches: int = 0,
         take: Callable[[StreamEvent], object] = lambda _: None,
     ) -> SideAnswer:
-        """Send one request and return its answer; its tokens count for the agent, also if it fails.
-
-        Raises:
-            ToolError: the model failed.
-        """
+        """Send one request and return its answer; its tokens count for the agent, also if it fails."""
         request = ModelRequest(
             messages=(user_message(text),),
             system=(SystemPart(system),),

@@ -153,18 +153,6 @@ def test_finished_blocks_are_not_read_again() -> None:
     assert len(stream.open) == 1
 
 
-def test_a_half_written_line_finishes_nothing() -> None:
-    stream = MarkdownStream()
-    stream.feed("text\n#")
-    stream.flush()
-    assert stream.finished == []
-
-    stream.feed("hashtag")
-    stream.finish()
-
-    assert [unit.block for unit in stream.finished] == [Paragraph((("text", ""), ("\n", ""), ("#hashtag", "")))]
-
-
 def test_open_code_is_finished_piece_by_piece() -> None:
     stream = MarkdownStream()
     stream.feed("```python\n" + "    x = 1\n" * (3 * MAX_PIECE_LINES))
@@ -173,16 +161,6 @@ def test_open_code_is_finished_piece_by_piece() -> None:
     assert len(stream.finished) == 3
     assert [unit.joined for unit in stream.finished] == [False, True, True]
     assert all(isinstance(unit.block, CodeBlock) for unit in stream.finished)
-
-
-def test_numbers_continue_over_finished_items() -> None:
-    stream = MarkdownStream()
-    for line in ("1. a\n", "1. b\n", "1. c\n", "1. d"):
-        stream.feed(line)
-        stream.flush()
-    stream.finish()
-
-    assert [unit.block.number for unit in stream.finished if isinstance(unit.block, Item)] == [1, 2, 3, 4]
 
 
 def test_an_endless_line_is_cut() -> None:
@@ -200,11 +178,6 @@ def test_escape_sequences_cut_in_two_do_not_show() -> None:
     stream.finish()
 
     assert [line.plain for line in rows(stream.finished)] == ["abc"]
-
-
-def test_an_empty_text_has_no_units() -> None:
-    assert at_once("") == []
-    assert at_once("\n\n  \n") == []
 
 
 class Reader:
@@ -290,14 +263,3 @@ def test_the_rest_of_an_endless_text_is_not_read() -> None:
     read = sum(isinstance(unit.block, Paragraph) for unit in stream.finished)
     pieces = [unit.block.text for unit in stream.unread if isinstance(unit.block, PlainText)]
     assert read + "".join(pieces).count("a **b** c") == TEXT_COST // 10
-
-
-def test_unread_text_is_shown_unparsed() -> None:
-    stream = MarkdownStream()
-    stream.feed("a **b**\n\n" * 10_000)
-
-    stream.flush()
-
-    assert stream.waits
-    assert rows(stream.finished)[0].plain == "a b"
-    assert rows(stream.unread)[-2].plain == "a **b**"

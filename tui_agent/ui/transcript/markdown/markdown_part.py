@@ -260,7 +260,8 @@ class MarkdownPart(Part):
         rows = layout_block(unit.block, self._width - len(self._margin))
         self._unit_rows[place] = [*([self.blank()] if gap else []), *(self.styled(row) for row in rows)]
         before = self._index.height(place)
-        self._index.set(place, len(rows) + gap)
+        if self._index.set(place, len(rows) + gap):
+            self.dirty_row = min(self.dirty_row, self._index.start(place))
         return len(rows) + gap - before
 
     def _drop_rows(self, first: int, last: int) -> None:

@@ -1,8 +1,9 @@
-"""The part of a request that the offline model uses: the last prompt and everything after it."""
+"""The part of a request that the offline model uses, the last prompt and everything after it; and its answer."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
@@ -35,11 +36,14 @@ class Outcome:
         return _LINE_NUMBER.sub("", _FOOTNOTES.sub("", self.text)).splitlines()
 
 
+Outcomes: TypeAlias = tuple[Outcome, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """The calls of one answer, and the messages the user sent while they ran."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: Outcomes
     said: tuple[str, ...] = ()
 
 
@@ -53,29 +57,49 @@ class Task:
     exchanges: tuple[Exchange, ...] = ()
     first: bool = True
     """True if this is the first prompt of the conversation."""
+    tools: frozenset[str] = frozenset()
+    """Names of the tools that may be called."""
 
 
 @dataclass(frozen=True, slots=True)
-class DemoRequest:
-    """The fields of a request that the offline model uses."""
+class DemoCall:
+    """A tool call."""
 
-    task: Task
-    tools: frozenset[str]
-    """Names of the tools it may call."""
+    name: str
+    arguments: JsonObject
 
 
-def read_request(body: JsonObject) -> DemoRequest:
-    """Parse a request body; invalid parts are skipped."""
+@dataclass(frozen=True, slots=True)
+class DemoTurn:
+    """One answer, or a part of one."""
+
+    text: str = ""
+    calls: tuple[DemoCall, ...] = ()
+    waits: "Goal | None" = field(default=None, compare=False)
+    """Goal that receives the results; set exactly when there are calls."""
+    thinking: str = ""
+    fresh_sample: bool = False
+    """True if the sample project must be copied anew before the calls run."""
+    in_tour: bool = False
+    tools: frozenset[str] = frozenset()
+    """Tools that the whole goal needs."""
+
+    def after(self, text: str) -> "DemoTurn":
+        """Return the turn with a text before its own."""
+        return replace(self, text="\n\n".join(part for part in (text, self.text) if part))
+
+
+Goal: TypeAlias = Callable[[Outcomes | None], DemoTurn]
+"""Returns the turn after the results of its calls; None: they are skipped."""
+
+
+def read_request(body: JsonObject) -> Task:
+    """Return the last prompt (a user message without tool results) and everything after it; skip invalid parts."""
     tools = frozenset(name for tool in _objects(body.get("tools")) if isinstance(name := tool.get("name"), str))
-    return DemoRequest(_last_task(list(_objects(body.get("messages")))), tools)
-
-
-def _last_task(messages: list[JsonObject]) -> Task:
-    """Return the last prompt (a user message without tool results) and everything after it."""
-    task = Task()
+    task = Task(tools=tools)
     started = False
     calls: dict[str, Outcome] = {}
-    for message in messages:
+    for message in _objects(body.get("messages")):
         blocks = _blocks(message)
         if message.get("role") == "assistant":
             calls = {call.call_id: call for call in _calls(blocks)}
@@ -84,9 +108,9 @@ def _last_task(messages: list[JsonObject]) -> Task:
         outcomes = tuple(_outcomes(blocks, calls))
         calls = {}
         if outcomes:
-            task = Task(task.prompt, task.said, (*task.exchanges, Exchange(outcomes, said)), task.first)
+            task = replace(task, exchanges=(*task.exchanges, Exchange(outcomes, said)))
         elif said:
-            task = Task(said[0], said[1:], first=not started)
+            task = Task(said[0], said[1:], first=not started, tools=tools)
             started = True
     return task
 
@@ -102,8 +126,7 @@ def _outcomes(blocks: list[JsonObject], calls: dict[str, Outcome]) -> Iterator[O
     for block in blocks:
         call = calls.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
         if call is not None:
-            text = "\n".join(_texts(block.get("content")))
-            yield Outcome(call.call_id, call.name, call.arguments, text, block.get("is_error") is True)
+            yield replace(call, text="\n".join(_texts(block.get("content"))), is_error=block.get("is_error") is True)
 
 
 def _words(blocks: list[JsonObject]) -> Iterator[str]:
