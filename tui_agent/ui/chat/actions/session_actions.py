@@ -141,7 +141,10 @@ class SessionActions(ActionGroup):
         agent = self._bridge.agent
         if agent is None:
             raise TuiAgentError(NOT_READY)
-        agent.undo_compaction()
+        try:
+            agent.undo_compaction()
+        except TuiAgentError as error:
+            self._say(str(error), wrong=True)
 
     def _init(self, argument: str) -> None:
         """Let the model write `AGENTS.md`. A mode that allows edits must not overwrite an existing file unasked."""
