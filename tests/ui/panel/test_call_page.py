@@ -4,7 +4,6 @@ import pytest
 
 from tests.ui.row_kit import DIFF
 from tests.ui.state.test_call_view_state import ASKED, QUEUED, STARTED, ended, seen
-from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import (
     ApprovalResolved,
     FileChanged,
@@ -130,7 +129,7 @@ def test_a_traceback_stands_under_the_result() -> None:
 def test_files_changed_by_a_command_are_listed_above_the_diffs() -> None:
     view = seen(
         QUEUED,
-        FileChanged(path="/w/a.py", change="modified", call_id="c1", diff=Diff(DIFF), added=1, removed=1),
+        FileChanged(path="/w/a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1),
         FileChanged(path="/w/b.bin", change="deleted", call_id="c1", before=FileState(digest="d", size=7, mode=0o644)),
         ended(details={"files_changed": 2}),
     )
