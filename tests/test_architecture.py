@@ -479,7 +479,7 @@ def test_the_screen_has_no_loose_module_and_at_most_thirteen_folders() -> None:
     assert len([path for path in (PACKAGE / "ui").iterdir() if (path / "__init__.py").exists()]) <= 13
 
 
-MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 28, 4, 3
+MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 25, 2, 3
 """Limits that only ever fall: each is what there is."""
 
 CLI_FILES_ON_SCREEN = {

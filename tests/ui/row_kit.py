@@ -7,6 +7,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -45,7 +46,7 @@ class FoldWithLedger(TranscriptFold):
         return super().apply(envelope)
 
 
-DIFF = """--- a/src/price.py
+DIFF = Diff("""--- a/src/price.py
 +++ b/src/price.py
 @@ -8,5 +8,5 @@ class Price:
  from decimal import Decimal
@@ -54,7 +55,7 @@ DIFF = """--- a/src/price.py
 +    return sum((item.price for item in items), Decimal(0))
  def tax(amount):
      return amount * RATE
-"""
+""")
 
 ANSWER = """I'll check both callers and then change **price.py**. It rounds *twice*, see `round(x, 2)`.
 

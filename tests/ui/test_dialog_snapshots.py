@@ -60,8 +60,10 @@ PIPE = (
 )
 INSTALL = (
     part("curl -fsSL https://get.example.com/install.sh", "", "uses the network", "uses the network"),
-    part("sudo bash -s -- --yes", "|", "runs as another user", "runs as another user"),
-    part("bash -s -- --yes", "runs", "runs code from the network", "runs code from the network"),
+    part(
+        *("sudo bash -s -- --yes", "|", "runs as another user, runs code from the network"),
+        *("runs as another user", "runs code from the network"),
+    ),
 )
 LINES = (
     part("set -e", ""),
@@ -71,7 +73,7 @@ LINES = (
 )
 COMMANDS: dict[str, tuple[str, tuple[DecisionPart, ...], int]] = {
     "pipe": ("git add -A && git push --force origin main 2>&1 | tail -3", PIPE, 1),
-    "install": ("curl -fsSL https://get.example.com/install.sh | sudo bash -s -- --yes", INSTALL, 2),
+    "install": ("curl -fsSL https://get.example.com/install.sh | sudo bash -s -- --yes", INSTALL, 1),
     "script": (SCRIPT, LINES, 3),
 }
 

@@ -61,7 +61,7 @@ async def asked(
     question: ServerQuestion, browser: Browser, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[QuestionPage[ApprovalDecision]]:
     clock = Clock()
-    screen = ServerQuestionScreen(question, browser=browser, keys=ComposerKeys(clock))
+    screen = ServerQuestionScreen(question, open_page=browser.open_page, keys=ComposerKeys(clock))
     async with shown_page(screen, clock, size) as page:
         await page.pilot.pause()
         clock.now += SEEN_SECONDS

@@ -53,8 +53,7 @@ class DecisionPart(FrozenModel):
     """Text and origin of the rule that decided."""
     reason: str = ""
     operator: str = ""
-    """Its connection to the part before: `|`, `&&`, `||` or `;`, `$()` in a substitution, `runs` if that part runs it;
-    empty for the first part. `again`: another finding on an earlier part or, without a text, on all of them."""
+    """Its connection to the part before: `|`, `&&`, `||` or `;`; empty for the first part."""
     dangers: tuple[str, ...] = ()
     """Its dangers in words, such as `deletes files`, the worst first. A part without any is not harmless."""
 

@@ -177,17 +177,6 @@ def test_a_command_of_several_parts_is_shown_as_its_parts() -> None:
     assert rows == ["✔    cd src", "▲ && git push 2>&1   pushes", "✔ |  tee x           rule bash(tee:*)"]
 
 
-def test_a_part_has_the_verdict_and_the_notes_of_what_it_runs() -> None:
-    rows = of_command(
-        "ls | xargs rm",
-        part("ls", "allow"),
-        part("xargs rm", "allow", operator="|"),
-        part("rm …", reason="deletes files; no rule allows `rm …`", operator="runs"),
-    )
-
-    assert rows == ["✔   ls", "▲ | xargs rm   deletes files"]
-
-
 def test_a_note_without_room_is_below_unless_the_part_is_allowed() -> None:
     rows = of_command(
         "cat aaaaaaaaaaaaaa; make bbbbbbbbbbbbb",

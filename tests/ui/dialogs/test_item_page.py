@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from tests.ui.stage import Stage, stage
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import FileChanged
 from tui_agent.protocol.facts.page_facts import DefinitionFact, ModelFact
 from tui_agent.protocol.permissions import PermissionMode
@@ -17,7 +18,7 @@ from tui_agent.ui.dialogs.chooser_page import ChooserPage, model_items
 from tui_agent.ui.dialogs.fact_items import definition_items, file_items
 from tui_agent.ui.transcript.part_page import PartPage
 
-DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-round(x)\n+x\n"
+DIFF = Diff("--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-round(x)\n+x\n")
 
 
 async def opened(on: Stage, command: str) -> ChooserPage:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.table import table
 from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of, run_ended, story
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -116,7 +117,7 @@ def test_a_row_has_each_state_once(name: str, summary: str, outcome: str, row: s
 def test_a_new_file_is_named_once() -> None:
     begin, start, end = done("c1", "write", "src/new.py (2 lines)", "new file +2")
     diff = "--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"
-    made = FileChanged(path="src/new.py", change="created", call_id="c1", diff=diff, added=2, removed=0)
+    made = FileChanged(path="src/new.py", change="created", call_id="c1", diff=Diff(diff), added=2, removed=0)
     assert Talk(begin, start, made, end).rows() == ["✔ write src/new.py new file +2", "1 + one", "2 + two"]
 
     command = done("c1", "bash", "make", "done")
@@ -272,7 +273,7 @@ def test_only_a_call_that_has_succeeded_needs_no_number() -> None:
 
 def test_a_long_diff_is_cut_until_the_call_is_unfolded() -> None:
     diff = "@@ -0,0 +1,50 @@\n" + "".join(f"+line {number}\n" for number in range(50))
-    talk = Talk(queued("c1", "write"), FileChanged(path="x", change="modified", call_id="c1", diff=diff))
+    talk = Talk(queued("c1", "write"), FileChanged(path="x", change="modified", call_id="c1", diff=Diff(diff)))
 
     assert talk.rows()[-1] == f"… {50 - BRIEF_DIFF_ROWS} more rows"
     talk.toggle()
@@ -497,7 +498,7 @@ def test_lines_that_a_search_has_found_are_shown_where_an_output_is_cut() -> Non
 
 def test_a_found_text_that_is_broken_between_rows_of_a_diff_is_shown_whole() -> None:
     diff = "@@ -0,0 +1,100 @@\n" + "".join(f"+{'x' * 70 if number == 90 else 'y'}\n" for number in range(100))
-    talk = Talk(queued("c1", "write"), FileChanged(path="a.py", change="modified", call_id="c1", diff=diff))
+    talk = Talk(queued("c1", "write"), FileChanged(path="a.py", change="modified", call_id="c1", diff=Diff(diff)))
     talk.toggle()
     part = talk.transcript.parts[-1]
     part.sought = "x" * 70

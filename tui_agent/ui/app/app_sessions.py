@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.app_requests import OpenedSession, SessionTarget
+from tui_agent.ui.chat.app_requests import OpenedSession, SessionService, SessionTarget
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
@@ -24,8 +24,8 @@ class PreparedSession(OpenedSession):
     options: LaunchOptions
 
 
-class AppSessions:
-    """The session on the screen, and the next one; implements `ui.chat.app_requests.SessionService`."""
+class AppSessions(SessionService):
+    """The session on the screen, and the next one."""
 
     def __init__(self, launch: SessionLaunch, bridge: AgentBridge) -> None:
         """Begin with the session that the command line names, and its bridge."""
@@ -41,15 +41,12 @@ class AppSessions:
     # --- for the screen -----------------------------------------------------------------------------------------------
 
     async def first_page(self) -> FirstPage:
-        """Return the content of the first page."""
         return await self._launch.first_page(self.options, _age_text)
 
     async def keep_theme(self, name: str, /) -> str:
-        """Write a theme into the user's new settings file and return its path."""
         return await self._launch.keep_theme(name)
 
     def list_screen(self, current: str, words: str, /) -> "SessionScreen":
-        """Return the screen that lists the sessions."""
         # Imported here: the first screen does not need sessions.
         with IMPORTING:
             from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
@@ -60,20 +57,9 @@ class AppSessions:
         return SessionScreen(catalogue, current=current, words=words)
 
     async def find(self, words: str, /) -> str | None:
-        """Return the only session with this id or these words in its title; None if there are several.
-
-        Raises:
-            SessionError: there is none.
-        """
         return await self._launch.find(words, self.options.cwd)
 
     async def prepare(self, target: SessionTarget, /) -> OpenedSession:
-        """Check that a session can be opened, and return it.
-
-        Raises:
-            ConfigurationError: no key is set.
-            SessionError: the session does not exist, or another program has it open.
-        """
         # A session that is resumed from the tour continues with the model of the command line.
         demo = self.options.demo if target.session_id is None else self._launch.options.demo
         found = await self._launch.prepare(target.session_id, demo=target.demo or demo)
@@ -81,7 +67,6 @@ class AppSessions:
         return PreparedSession(bridge, found.glimpse, found.model, found.label, found.options)
 
     def start(self, opened: OpenedSession, /) -> None:
-        """End the present engine, and build that of a prepared session, in the background."""
         if isinstance(opened, PreparedSession):
             self._next = opened
             self._wanted.set()

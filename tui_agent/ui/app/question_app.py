@@ -162,11 +162,9 @@ class QuestionApp(BaseApp[Result]):
 
     @property
     def follows_terminal(self) -> bool:
-        """True if the theme depends on the terminal's background."""
         return self._theme_name == AUTO_THEME
 
     def show_background(self) -> None:
-        """Use the theme."""
         catalogue = ThemeCatalogue((shipped_themes(),))
         chosen = catalogue.find(theme_for(self._theme_name, light=self.light)) or catalogue.find(DEFAULT_THEME)
         if chosen is not None:

@@ -409,7 +409,6 @@ class TuiAgentApp(BaseApp[None]):
 
     @property
     def follows_terminal(self) -> bool:
-        """True if the theme depends on the terminal's background."""
         return self.themes.follows_terminal
 
     def show_background(self) -> None:

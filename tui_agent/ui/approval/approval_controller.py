@@ -265,7 +265,7 @@ class ApprovalController(TypedKeys):
                 question,
                 position,
                 total,
-                browser=bench.servers if bench is not None else None,
+                open_page=bench.servers.open_page if bench is not None else None,
                 keys=self,
                 at_once=at_once,
                 foot=self._foot,

@@ -240,7 +240,7 @@ class ApprovalRows:
         note = wrapped([(visible(self._preview.note), "muted")], width) if self._preview.note else []
         language = "bash" if self._preview.kind == "command" else ""
         if self._is_split:
-            rows = split_rows(self._request.parts, width)
+            rows = split_rows(self._request.parts, width, "bash")
         else:
             rows = exact_rows(self._preview.text, width, language)
         return [*rows, *script_rows(self._preview.text, width), *note]

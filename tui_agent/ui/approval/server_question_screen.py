@@ -4,8 +4,7 @@ It begins like an approval: letters answer, any other text goes to the composer.
 Of the agent it shows one question at a time, with its choices open: digits and enter choose, and text is an answer.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,7 +21,6 @@ from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints
 from tui_agent.ui.dialogs.question_screen import EARLY, NOTHING, AnswerRow, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.text.clipboard import copy_text
-from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
@@ -32,9 +30,6 @@ from .approval_answers import MAX_ANSWER_ROWS, Choice, answer_rows
 from .approval_dialog import FOOTED, ROOMY, SHARE, TALL, WIDE, Cover, FootRows
 from .form_fields import ChoiceField, ChoiceList, FormRow
 from .server_question_rows import question_rows, question_title
-
-if TYPE_CHECKING:
-    from tui_agent.workbench.session_servers import SessionServers
 
 LEAST_OF_FIELDS = 3
 """Rows for the fields in any window."""
@@ -65,16 +60,16 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         position: int = 1,
         total: int = 1,
         *,
-        browser: "SessionServers | None" = None,
+        open_page: Callable[[str], Awaitable[str]] | None = None,
         keys: TypedKeys,
         at_once: bool = False,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
         title: str = "",
     ) -> None:
-        """Create the screen; without a `browser` no page can be opened, without a `title` the question has its own."""
+        """Create the screen; `open_page` opens an address in a browser, and returns why it could not."""
         self._question = question
-        self._browser = browser
+        self._open_address = open_page
         self._foot, self._keep_above = foot, cover
         self._position, self._total = position, total
         self._title = title or question_title(question)
@@ -138,7 +133,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         return entry if isinstance(entry, ChoiceList) else None
 
     @property
-    def _own(self) -> LineInput | None:
+    def _own(self) -> Input | None:
         """The open field for an answer in the user's own words."""
         own = self._rows[self._place].own if self._rows else None
         return own if own is not None and own.display else None
@@ -186,7 +181,6 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         return action in ("decline", "skip", "pick")
 
     def refusal(self, action: str) -> str:
-        """Return why an answer is impossible."""
         if action == "accept" and not self._body.read_to_end:
             return "Scroll to the end before a yes counts."
         return ""
@@ -430,8 +424,8 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self.lay_out()
 
     async def _open_page(self) -> None:
-        browser = self._browser
-        refused = "No browser can be opened here." if browser is None else await browser.open_page(self._question.url)
+        open_page = self._open_address
+        refused = "No browser can be opened here." if open_page is None else await open_page(self._question.url)
         if refused:
             self._show_error(f"{refused} Copy the address ({command('server.copy_address').key_text}) and open it.")
         elif self._question.kind == "url":

@@ -82,7 +82,6 @@ class FileDiffScreen(ListPage[int, str]):
             self.say("")
 
     def leave(self) -> None:
-        """Close the page."""
         self.dismiss(self._said)
 
     def counts(self, name: str) -> bool:

@@ -36,7 +36,6 @@ class JobsScreen(ListPage[JobFact, None]):
         self._jobs = jobs
 
     def on_mount(self) -> None:
-        """Show the commands, and follow them."""
         self._read()
         self.set_interval(POLL_SECONDS, self._read)
         self.call_after_refresh(self.rows.reveal)

@@ -290,7 +290,6 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
 
     @property
     def cursor_rows(self) -> ItemRows[T]:
-        """The list."""
         return self.rows
 
     @property

@@ -104,7 +104,6 @@ class PermissionsScreen(ListPage[Entry, None]):
         self._longest_origin = 0
 
     def on_mount(self) -> None:
-        """Show the rules, and follow their changes."""
         self._read()
         self.set_interval(POLL_SECONDS, self._read)
 

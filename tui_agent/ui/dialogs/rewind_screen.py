@@ -82,7 +82,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         self._guard = self._keys.guard
 
     def on_mount(self) -> None:
-        """Load the points, or the plan for the call."""
         self._begin(self._load_points() if self._call is None else self._load_call(*self._call))
 
     def on_paste(self, event: Paste) -> None:

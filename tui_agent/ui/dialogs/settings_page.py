@@ -163,7 +163,6 @@ class SettingsPage(ListPage[SettingFact, None]):
         return [*refused, *rows]
 
     def cursor_moved(self) -> None:
-        """Show the selected setting, and no refusal any more."""
         self._refused = ""
         super().cursor_moved()
 

@@ -58,7 +58,6 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         """Requests of the questions whose whole text was opened."""
 
     def on_mount(self) -> None:
-        """Read the sessions, and follow them."""
         self._read()
         self.set_interval(POLL_SECONDS, self._read)
 

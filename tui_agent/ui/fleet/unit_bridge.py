@@ -46,7 +46,6 @@ class UnitQuestions(PendingApprovals):
         return bool(gone or new)
 
     def settle(self, request_id: str) -> bool:
-        """Remove a question that was answered here; return False if it was not open."""
         is_open = super().settle(request_id)
         if is_open:
             self._answered.add(request_id)
@@ -157,7 +156,6 @@ class UnitBridge(AgentBridge):
     # --- what a unit cannot do ----------------------------------------------------------------------------------------
 
     def refusal(self, action: str) -> str:
-        """Return why something is impossible for this unit, in words for the user; empty if it is possible."""
         row = self._fleet.rows.get(self.unit_id)
         match action:
             case "send" if row is None or row.ended:
@@ -200,7 +198,6 @@ class UnitBridge(AgentBridge):
         self._tell(f"A unit reads messages when its running calls end. {hint('app.escalate', 'interrupts it')}.")
 
     def stop(self) -> None:
-        """End the unit's run after this step."""
         self._command("stop")
 
     def cancel(self) -> None:
@@ -224,7 +221,6 @@ class UnitBridge(AgentBridge):
     # --- events -------------------------------------------------------------------------------------------------------
 
     async def relay(self, post: Post) -> None:
-        """Post status and events to the screen, a batch at a time, until none can follow."""
         self._post = post
         post(StatusPublished())
         await run_service("following a unit", self._hand_over_events(), self._report_loss)

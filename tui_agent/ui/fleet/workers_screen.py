@@ -179,7 +179,6 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
             self.show_window()
 
     def show_window(self) -> None:
-        """Show the time and the lanes."""
         self._head.show(self._head_rows)
         self._lanes.show(self._lane_rows)
 

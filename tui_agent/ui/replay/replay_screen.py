@@ -277,7 +277,6 @@ class ReplayApp(TuiAgentApp):
         self.show_replay(self.replay)
 
     def replay_closed(self) -> None:
-        """Exit."""
         self.exit()
 
 

@@ -140,8 +140,7 @@ class SessionActions(ActionGroup):
     def _undo_compaction(self) -> None:
         agent = self._bridge.agent
         if agent is None:
-            self._say(NOT_READY, wrong=True)
-            return
+            raise TuiAgentError(NOT_READY)
         try:
             agent.undo_compaction()
         except TuiAgentError as error:
