@@ -30,8 +30,8 @@ async def test_pyright_answers_and_checks_behind_walls(tmp_path: Path) -> None:
         call("lookup", kind="references", path="shapes.py", name="area"),
     ]
 
-    async with session(folder, script, "auto", pyright=PYRIGHT) as (engine, events):
-        await engine.loop.run("Go")
+    async with session(folder, script, "auto", pyright=PYRIGHT) as (bench, events):
+        await bench.agent.run("Go")
 
     definition, references, hover, symbols, after = results(events, "lookup")
     assert definition == "shapes.py:1:5: def area(x: int) -> int:"
@@ -71,9 +71,9 @@ async def test_answers_and_refusals(tmp_path: Path, arguments: dict[str, Any], e
     (tmp_path / ".env").write_text("x\n", "utf-8")
 
     script = [call("lookup", kind="hover", path="a.txt", name="word"), call("lookup", **arguments)]
-    async with session(tmp_path, script, odd=odd()) as (engine, events):
-        engine.policy.add_session_rule("deny", "read(secret.txt)")
-        await engine.loop.run("Go")
+    async with session(tmp_path, script, odd=odd()) as (bench, events):
+        bench.policy.add_session_rule("deny", "read(secret.txt)")
+        await bench.agent.run("Go")
 
     assert expected in results(events, "lookup")[1]
     assert next(event.status for event in events if isinstance(event, ToolEnded)) == "ok"
@@ -83,10 +83,10 @@ async def test_many_places_are_cut_and_denied_ones_left_out(tmp_path: Path) -> N
     (tmp_path / "a.txt").write_text("word\n" * 300, "utf-8")
 
     async with session(tmp_path, [call("lookup", kind="references", path="a.txt", name="word")], odd=odd()) as (
-        engine,
+        bench,
         events,
     ):
-        await engine.loop.run("Go")
+        await bench.agent.run("Go")
 
     lines = results(events, "lookup")[0].splitlines()
     assert (lines[0], lines[-1], len(lines)) == ("a.txt:1:1: word", "… and 100 more", 201)

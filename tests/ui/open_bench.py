@@ -25,6 +25,9 @@ class Empty:
     def are_named_in(self, text: str, /) -> bool:
         return False
 
+    async def open_page(self, address: str, /) -> str:
+        return address
+
     async def find(self, text: str, /) -> tuple[()]:
         return ()
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tests.ui.still import pressing, still_app
 from tests.ui.story import Story
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import (
     ApprovalResolved,
     CompactionEnded,
@@ -76,7 +77,7 @@ def changed(story: Story, call_id: str, path: str, diff: str) -> None:
     added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
     story.tell(
-        FileChanged(call_id=call_id, path=path, change="modified", diff=diff, added=added, removed=removed, tool="edit")
+        FileChanged(call_id=call_id, path=path, change="modified", diff=Diff(diff), added=added, removed=removed)
     )
 
 

@@ -100,9 +100,10 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
 
     async with app.run_test() as pilot:
         await pilot.press(*"hello", "enter", "shift+tab")
-        await pilot.press(*"/context", "enter", *"/rewind", "enter")
+        await pilot.press(*"/context", "enter")
         await drawn(pilot)
         assert any("still being read" in note for note in notes(app))
+        assert app.chat.entry.composer.text == "/context"
         line = app.chat.bars.line
         line._created_at = line._surroundings.clock()
         assert "◌ opening · 1 message to be sent" in line.render().plain

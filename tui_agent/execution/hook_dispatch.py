@@ -55,7 +55,9 @@ async def ask_before_tool(
     verdict: Continue | ApproveCall | RequireApproval = Continue()
     rewritten, may_approve = False, False
     for hook in hooks.hooks("before_tool"):
-        question = BeforeTool(call, tool, copy_of(arguments))
+        # Copies, because a hook may change what it gets, and the published call shares its arguments.
+        own = call.model_copy(update={"arguments": copy_of(call.arguments)})
+        question = BeforeTool(own, tool, copy_of(arguments))
         if not hook.is_about(question):
             continue
         answer = await _ask(hook, "before_tool", question, call.id, publisher)

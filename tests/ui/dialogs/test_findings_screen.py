@@ -84,8 +84,8 @@ def test_the_fold_has_the_findings_of_the_last_run_that_reported() -> None:
         details = {"findings": [asdict(one) for one in findings]}
         return ToolEnded(call_id="c", name=name, index=0, status="ok", is_error=False, content=(), details=details)
 
-    started = RunStarted(run_id="r", trigger="prompt", input="/review", model="m", mode="ask")
-    ended = RunEnded(run_id="r", reason="done")
+    started = RunStarted(trigger="prompt", input="/review", model="m", mode="ask")
+    ended = RunEnded(reason="done")
     assert not any(apply(one) for one in (started, reported(FINDINGS[1]), reported(FINDINGS[0])))
     assert apply(ended)
     assert fold.items == FINDINGS[:2]

@@ -24,11 +24,13 @@ class DirectRefresh(Widget):
         its: Any = self
         screen: Any = self.screen if self.is_attached and its._is_mounted and self.display else None
         needs_more = its._layout_required or its._scroll_required or its._refresh_styles_required or its._next_callbacks
-        # The messages about the focused one make the screen paint it before the next frame.
+        # The messages about the focused one make the screen paint it before the next frame. Before the first layout, a
+        # frame would be the first one of the screen, and empty.
         if (
             needs_more
             or not its._repaint_required
             or screen is None
+            or not self.size
             or self is screen.focused
             or screen.app._batch_count
             or not screen.is_current
