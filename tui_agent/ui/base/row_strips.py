@@ -24,13 +24,11 @@ class DirectRefresh(Widget):
         its: Any = self
         screen: Any = self.screen if self.is_attached and its._is_mounted and self.display else None
         needs_more = its._layout_required or its._scroll_required or its._refresh_styles_required or its._next_callbacks
-        # The messages about the focused one make the screen paint it before the next frame. Before the first layout, a
-        # frame would be the first one of the screen, and empty.
+        # The messages about the focused one make the screen paint it before the next frame.
         if (
             needs_more
             or not its._repaint_required
             or screen is None
-            or not self.size
             or self is screen.focused
             or screen.app._batch_count
             or not screen.is_current
@@ -39,7 +37,8 @@ class DirectRefresh(Widget):
         else:
             its._repaint_required = False
             screen._dirty_widgets.add(self)
-            screen._update_timer.resume()
+            # It paints when it has nothing else to do: a layout comes first.
+            screen.check_idle()
 
 
 class RowStrips(DirectRefresh):
