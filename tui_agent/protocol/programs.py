@@ -49,7 +49,7 @@ def open_script(text: str) -> int:
     """Return a descriptor from which a shell reads `text`; the caller closes it once the shell has started.
 
     Raises:
-        OSError: there is no room for the text.
+        OSError: the file system or the memory is full.
     """
     data = os.fsencode(text)
     if hasattr(os, "memfd_create"):

@@ -80,7 +80,7 @@ class FileReader:
         return start + await self._rest.read(size - len(start))
 
     async def seek(self, place: int) -> None:
-        """Continue at this byte."""
+        """Go back to a byte that `read` has returned."""
         length = len(self._file.start)
         self._place = min(place, length)
         if self._rest is not None:
@@ -88,7 +88,7 @@ class FileReader:
 
 
 class _OpenFile:
-    """A file with its start, opened in a thread. It is closed if there is no more of it."""
+    """An open file and its first bytes, read in a thread. A file that ends within them is closed at once."""
 
     def __init__(self, path: str, opener: Opener) -> None:
         self.descriptor = opener(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -172,7 +172,7 @@ def change_notebook(book: Notebook, edit: CellEdit, shown: str) -> ChangedNotebo
     """Change cells of a notebook; `shown` is its name in the diff.
 
     Raises:
-        ToolError: there is no such cell, or the text does not match.
+        ToolError: the notebook has no such cell, or the text does not match.
     """
     match edit.action:
         case "insert_code" | "insert_markdown":

@@ -60,7 +60,7 @@ class Notebook:
         """Return a cell by its number.
 
         Raises:
-            ToolError: there is no such cell.
+            ToolError: the notebook has no such cell.
         """
         if number > len(self.cells):
             raise ToolError(f"there is no cell {number:,}; the notebook has {len(self.cells):,}")

@@ -76,7 +76,7 @@ class RemappableApp(App[Result]):
                 widget.refresh()
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        # A letter for a text field is no one else's. Textual copies the bindings of all that surround the field.
+        # A text field gets its letters without a search: Textual copies the bindings of all widgets around it.
         field = self.focused
         is_text = isinstance(field, TextArea) and field.check_consume_key(key, key_to_character(key))
         if priority and is_text and field is not None and key not in field._bindings.key_to_bindings:

@@ -219,7 +219,7 @@ def _key_source(options: LaunchOptions, locations: Locations) -> str:
 def keep_theme(name: str, path: Path, before: str) -> str:
     """Write a theme into the user's new settings file and return its path. Blocks.
 
-    `before` is the theme in the file; empty if there is no file yet.
+    `before` is the theme in the file; empty if the file does not exist yet.
 
     Raises:
         ConfigurationError: the file has other content by now, or cannot be written.
