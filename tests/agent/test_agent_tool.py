@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tui_agent.agent import AgentTool, Budget, delegate
-from tui_agent.agent.agent_profile import MAX_LISTED, AgentProfile, listed_profiles
+from tui_agent.agent.delegation import MAX_LISTED, AgentProfile, listed_profiles
 from tui_agent.execution import ApprovalGate, ExecutionOptions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (

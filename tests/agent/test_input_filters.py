@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig
-from tui_agent.agent.input_filters import InputVerdict
+from tui_agent.agent.guardrails import InputVerdict
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import InputRejected, InputWarned, RunEnded, SteeringDropped
 from tui_agent.protocol.messages import (

@@ -9,7 +9,7 @@ import pytest
 from tests.support.table import table
 from tui_agent.agent import Budget, RepetitionLimits
 from tui_agent.agent.event_publisher import ApprovalWaitClock
-from tui_agent.agent.run_hooks import MAX_CONTINUATIONS, PromptCheck, RunHooks
+from tui_agent.agent.guardrails import MAX_CONTINUATIONS, PromptCheck, RunHooks
 from tui_agent.agent.run_report import RunTally
 from tui_agent.agent.stop_tokens import unless_cancelled
 from tui_agent.protocol.cancellation import CancellationToken

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tests.support.protocol_strategies import of_model
 from tests.support.table import table
-from tui_agent.agent.status import ABORT_REQUESTED, AFTER_STEP, STOP_REQUESTED, StatusState, fold_status, status_of
+from tui_agent.agent.event_publisher import AFTER_STEP, StatusState, fold_status, status_of
+from tui_agent.agent.stop_tokens import ABORT_REQUESTED, STOP_REQUESTED
 from tui_agent.protocol.envelope import event_classes
 from tui_agent.protocol.events import (
     AgentEvent,

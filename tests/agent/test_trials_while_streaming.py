@@ -15,7 +15,7 @@ from tests.support.trial_directories import CopiedLayers, TrialTool
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.guardrails import GuardrailDecision
-from tui_agent.agent.snapshot import AgentLoopSnapshot
+from tui_agent.agent.loop_config import AgentLoopSnapshot
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import (

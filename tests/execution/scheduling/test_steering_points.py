@@ -9,7 +9,7 @@ from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, ExecutionOptions, HookBus, Parallel
 from tui_agent.execution.options import SteeringMode
-from tui_agent.execution.scheduling.steering_poll import SteeringPoll
+from tui_agent.execution.scheduling.concurrency_gate import SteeringPoll
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, ToolStarted

@@ -11,13 +11,13 @@ from tui_agent.permissions import Rule
 from tui_agent.permissions.commands.script_reader import UNKNOWN, SimpleCommand, Word
 from tui_agent.permissions.path_judge import PathLookup
 from tui_agent.permissions.rules.path_resolution import WorkspaceRoots
-from tui_agent.permissions.rules.rule_set import RuleResolution, RuleSet
-from tui_agent.permissions.rules.verdicts import (
+from tui_agent.permissions.rules.rule import (
     STRICTNESS,
     Finding,
     PartFindings,
     decision_of,
 )
+from tui_agent.permissions.rules.rule_set import RuleResolution, RuleSet
 from tui_agent.protocol.permissions import Verdict
 
 
