@@ -167,9 +167,10 @@ async def test_a_sub_agent_whose_model_breaks_ends_with_an_error(bench: BenchMak
     assert [event.status for event in b.of(SubagentEnded)] == ["error"]
 
 
-async def test_a_sub_agent_can_be_steered_by_its_name(bench: BenchMaker) -> None:
+async def test_the_parent_reaches_a_running_sub_agent_by_its_name_and_its_calls_by_their_ids(bench: BenchMaker) -> None:
     slow = ScriptedTool("slow").hold()
-    b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
+    asks, options = reply(call("agent", task="Find it")), ExecutionOptions(grace=0, tool_timeout=30.0)
+    b = made(bench, asks, reply(call("slow")), "Other way.", "Done.", tools=(slow,), options=options)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(b.loop.run("Go"))
@@ -181,9 +182,19 @@ async def test_a_sub_agent_can_be_steered_by_its_name(bench: BenchMaker) -> None
         wrong = b.loop.steer_child(agent_id, "not this")
         assert wrong is not None
         assert b.loop.drop_message(wrong.id) == wrong
-        slow.go_on.set()
+        (running,) = [event.call_id for event in b.of(ToolStarted) if event.name == "slow"]
+        assert b.loop.extend_call(running, 60.0) == 90.0
+        assert b.loop.extend_call("unknown", 60.0) is None
+        with pytest.raises(ConfigurationError, match="seconds"):
+            b.loop.extend_call(running, 0)
+        assert b.loop.cancel_call(running, "use the other file")
+        assert not b.loop.cancel_call("unknown", "x")
 
     assert b.sent(2)[-2:] == ["user: look elsewhere", "user: and here"]
+    assert "use the other file" in b.sent(2)[-3]
+    assert b.results[0].text == "Other way."
+    assert not b.loop.cancel_call(running, "again")
+    assert b.loop.extend_call(running, 60.0) is None
 
 
 async def test_its_pending_approvals_are_not_in_the_parents_snapshot(bench: BenchMaker) -> None:
@@ -199,42 +210,6 @@ async def test_its_pending_approvals_are_not_in_the_parents_snapshot(bench: Benc
 
     assert len(b.of(ApprovalRequested)) == 1
     assert snapshot.pending_tool_calls == (), "no call of its conversation is pending"
-
-
-async def test_the_parent_can_give_one_of_its_calls_more_time(bench: BenchMaker) -> None:
-    slow = ScriptedTool("slow").hold()
-    asks, options = reply(call("agent", task="Find it")), ExecutionOptions(grace=0, tool_timeout=30.0)
-    b = made(bench, asks, reply(call("slow")), "Found.", "Done.", tools=(slow,), options=options)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await slow.started.wait()
-        (running,) = [event.call_id for event in b.of(ToolStarted) if event.name == "slow"]
-        assert b.loop.extend_call(running, 60.0) == 90.0
-        assert b.loop.extend_call("unknown", 60.0) is None
-        with pytest.raises(ConfigurationError, match="seconds"):
-            b.loop.extend_call(running, 0)
-        slow.go_on.set()
-
-    assert b.loop.extend_call(running, 60.0) is None
-
-
-async def test_the_parent_can_cancel_one_of_its_calls(bench: BenchMaker) -> None:
-    slow = ScriptedTool("slow").hold()
-    asks = reply(call("agent", task="Find it"))
-    options = ExecutionOptions(grace=0)
-    b = made(bench, asks, reply(call("slow")), "Other way.", "Done.", tools=(slow,), options=options)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await slow.started.wait()
-        (running,) = [event.call_id for event in b.of(ToolStarted) if event.name == "slow"]
-        assert b.loop.cancel_call(running, "use the other file")
-        assert not b.loop.cancel_call("unknown", "x")
-
-    assert "use the other file" in str(b.provider.requests[2].messages[-1])
-    assert b.results[0].text == "Other way."
-    assert not b.loop.cancel_call(running, "again")
 
 
 async def test_its_questions_name_it_and_are_answered_at_the_same_gate(bench: BenchMaker) -> None:

@@ -134,7 +134,7 @@ async def test_the_user_can_compact_and_undo_it(bench: BenchMaker) -> None:
         b.loop.undo_compaction()
 
 
-async def test_manual_compaction_is_refused_during_a_run(bench: BenchMaker) -> None:
+async def test_compaction_and_rewind_are_refused_during_a_run(bench: BenchMaker) -> None:
     tool = ScriptedTool("slow").hold()
     b = bench([reply(call("slow")), "Done."], tool)
 
@@ -143,8 +143,9 @@ async def test_manual_compaction_is_refused_during_a_run(bench: BenchMaker) -> N
         await tool.started.wait()
         with pytest.raises(AlreadyRunningError):
             await b.loop.compact()
-        with pytest.raises(AlreadyRunningError):
-            b.loop.undo_compaction()
+        for edit in (b.loop.undo_compaction, lambda: b.loop.apply_rewind((), told(0))):
+            with pytest.raises(AlreadyRunningError):
+                edit()
         tool.go_on.set()
 
 
@@ -213,17 +214,6 @@ async def test_a_notice_is_the_newest_message(bench: BenchMaker) -> None:
 
     assert tuple(b.loop.history.messages())[:-1] == messages
     assert b.loop.history.messages()[-1].role == "user"
-
-
-async def test_it_is_refused_during_a_run(bench: BenchMaker) -> None:
-    tool = ScriptedTool("look").hold()
-    b = bench([reply(call("look")), "done"], tool)
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(b.loop.run("first"))
-        await tool.started.wait()
-        with pytest.raises(AlreadyRunningError):
-            b.loop.apply_rewind((), told(0))
-        tool.go_on.set()
 
 
 async def test_an_earlier_compaction_can_no_longer_be_undone(bench: BenchMaker) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.table import table
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoopConfig, RetryPolicy
 from tui_agent.agent.loop import AgentLoop
 from tui_agent.execution import ExecutionOptions
@@ -32,9 +33,9 @@ from tui_agent.protocol.provider import (
     ToolCallEnded,
     UsageReported,
 )
-from tui_agent.providers import Call, Reply, ScriptedProvider, Think, Wait, call, fail, reply
+from tui_agent.providers import Call, Reply, Think, Wait, call, fail, reply
 
-from .harness import BenchMaker, ScriptedTool
+from .harness import AT_ONCE, BenchMaker, ScriptedTool
 
 EARLY = ExecutionOptions(stream_tools="allowed", grace=0)
 
@@ -100,53 +101,38 @@ async def test_a_request_that_was_rejected_is_not_repeated(bench: BenchMaker, ki
     assert b.texts == ["user: Hi"]
 
 
-async def test_a_stream_that_ends_without_a_reason_is_a_cut_stream(bench: BenchMaker) -> None:
-    class HalfProvider(ScriptedProvider):
-        """Provider whose first stream ends in the middle."""
+async def test_a_stream_that_ends_without_a_reason_is_a_cut_stream() -> None:
+    answers = iter([[TextDelta("Half")], [TextDelta("Whole."), StreamEnded("end_turn")]])
 
-        async def stream(self, request):
-            if not self.requests:
-                self.requests.append(request)
-                yield StreamStarted()
-                yield TextDelta("Half")
-                return
-            async for event in super().stream(request):
-                yield event
+    async def stream(_: ModelRequest) -> AsyncIterator[StreamEvent]:
+        for event in next(answers):
+            yield event
 
-    b = bench([])
-    b.loop.provider = HalfProvider(["Whole."])
+    bus = ValidatingBus(whole=False)
+    loop = AgentLoop(AgentLoopConfig(provider=ForeignProvider(stream), bus=bus, retry=AT_ONCE))
+    with bus.subscribe(merge=False) as subscription:
+        await loop.run("Hi")
+        retries = [one.event for one in subscription.drain() if isinstance(one.event, StepRetry)]
 
-    await b.loop.run("Hi")
-
-    assert b.texts == ["user: Hi", "assistant: Whole."]
-    assert b.of(StepRetry)[0].error_kind == "stream_cut"
+    assert [message.text for message in loop.history.messages()] == ["Hi", "Whole."]
+    assert [retry.error_kind for retry in retries] == ["stream_cut"]
 
 
-async def test_an_empty_answer_is_requested_once_more(bench: BenchMaker) -> None:
-    b = bench([reply(Think("hm"), "  \n"), "Now."])
+@pytest.mark.parametrize("is_empty_again", [False, True])
+async def test_an_empty_answer_is_requested_once_more_and_a_second_one_is_an_error(
+    bench: BenchMaker, is_empty_again: bool
+) -> None:
+    b = bench([reply(Think("hm"), "  \n"), reply() if is_empty_again else "Now.", "unused"])
 
     report = await b.loop.run("Hi")
 
-    assert (report.reason, report.final_text) == ("done", "Now.")
     (retry,) = b.of(StepRetry)
-    assert (retry.error_kind, retry.attempt, retry.max, retry.wait_s, retry.discarded) == (
-        "empty_answer",
-        2,
-        2,
-        0,
-        True,
-    )
-    assert b.texts == ["user: Hi", "assistant: Now."]
-
-
-async def test_a_second_empty_answer_is_an_error(bench: BenchMaker) -> None:
-    b = bench([reply(), reply(Think("hm")), "unused"])
-
-    report = await b.loop.run("Hi")
-
-    assert (report.reason, report.error_kind) == ("error", "bad_response")
-    assert "empty answer" in (report.error or "")
-    assert b.texts == ["user: Hi"]
+    assert (retry.error_kind, retry.attempt, retry.max, retry.wait_s) == ("empty_answer", 2, 2, 0)
+    assert retry.discarded
+    if is_empty_again:
+        assert (report.reason, report.error_kind) == ("error", "bad_response")
+        assert "empty answer" in (report.error or "")
+    assert b.texts == ["user: Hi", *([] if is_empty_again else ["assistant: Now."])]
     assert b.provider.left == 1
 
 

@@ -175,27 +175,17 @@ async def test_if_the_user_says_something_else_finished_results_are_kept_and_not
     assert b.sent(0)[-1] == "user: Something else"
 
 
-async def test_a_call_whose_target_changed_meanwhile_asks_again(bench: BenchMaker) -> None:
-    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
-    (request,) = snapshot.pending_tool_calls
-    forged = snapshot.model_copy(
-        update={"pending_tool_calls": (request.model_copy(update={"digest": "of something else"}),)}
-    )
-    change = ScriptedTool("change")
-    again = _restored(bench, forged, ["Fine."], change)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(again.loop.resume_with_approval("call_1", APPROVE))
-        again.loop.resolve_approval(await _question(again.loop), DENY)
-
-    assert change.runs == []
-
-
-async def test_a_call_of_a_tool_with_a_changed_schema_asks_again(bench: BenchMaker) -> None:
+@pytest.mark.parametrize("changed", ["target", "schema"])
+async def test_a_call_whose_target_or_tool_changed_meanwhile_asks_again(bench: BenchMaker, changed: str) -> None:
     """An approval covers what the dialog showed: the tool as it was as much as the input."""
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     change = ScriptedTool("change")
-    change.spec = change.spec.model_copy(update={"input_schema": {"type": "object", "title": "more"}})
+    if changed == "schema":
+        change.spec = change.spec.model_copy(update={"input_schema": {"type": "object", "title": "more"}})
+    else:
+        (request,) = snapshot.pending_tool_calls
+        other = request.model_copy(update={"digest": "of something else"})
+        snapshot = snapshot.model_copy(update={"pending_tool_calls": (other,)})
     again = _restored(bench, snapshot, ["Fine."], change)
 
     async with asyncio.TaskGroup() as group:

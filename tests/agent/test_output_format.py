@@ -142,24 +142,17 @@ async def test_an_invalid_answer_is_repaired_once() -> None:
     assert (report.reason, report.step_count, report.final_text) == ("done", 2, JSON)
 
 
-async def test_a_second_invalid_answer_ends_the_run_and_is_kept() -> None:
-    loop, _ = loop_of("It is Bern.", "Bern!", JSON)
+async def test_a_second_invalid_answer_ends_the_run_and_the_next_has_its_own_repair() -> None:
+    loop, _ = loop_of("It is Bern.", "Bern!", "no", JSON)
 
-    report = await loop.run("Which city?")
+    report, after = await loop.run("Which city?"), await loop.run("Once more.")
 
     assert (report.reason, report.error_kind, report.final_text) == ("error", INVALID_OUTPUT, "Bern!")
     assert report.error is not None
     assert report.error.startswith("The final answer does not fit City, not even after a repair:\n- Invalid JSON")
     with pytest.raises(OutputError, match="does not fit City"):
         report.raise_for_reason()
-
-
-async def test_the_next_run_has_its_own_repair() -> None:
-    loop, _ = loop_of("no", "no", "no", JSON)
-
-    first, second = await loop.run("Which city?"), await loop.run("Once more.")
-
-    assert (first.reason, second.reason) == ("error", "done")
+    assert after.reason == "done"
 
 
 async def test_only_the_final_answer_is_checked() -> None:

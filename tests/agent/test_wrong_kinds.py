@@ -201,51 +201,35 @@ def test_everything_else_refuses_the_wrong_type_and_a_misspelt_name(
 
 
 @table(
-    ("arguments", "words"),
+    ("run", "arguments", "words"),
     [
-        ({"parent": "main"}, "the parent of a sub-agent must be an AgentLoop, got 'main'"),
-        ({"task": 3}, "delegate(task) must be text, got 3"),
-        ({"context": "forked"}, "unknown context of a sub-agent 'forked'; did you mean fork?"),
-        ({"tools": "search"}, "delegate(tools=…) must be a list of names of tools or None, got 'search'"),
-        ({"tools": [search]}, "delegate(tools=…)[0] must be the name of a tool, got a function"),
-        ({"max_steps": "3"}, "AgentLoopConfig.max_steps must be a whole number or None, got '3'"),
-        ({"cancellation": "now"}, "the cancellation of a sub-agent must be a CancellationToken or None, got 'now'"),
+        (delegate, {"parent": "main"}, "the parent of a sub-agent must be an AgentLoop, got 'main'"),
+        (delegate, {"task": 3}, "delegate(task) must be text, got 3"),
+        (delegate, {"context": "forked"}, "unknown context of a sub-agent 'forked'; did you mean fork?"),
+        (delegate, {"tools": "search"}, "delegate(tools=…) must be a list of names of tools or None, got 'search'"),
+        (delegate, {"tools": [search]}, "delegate(tools=…)[0] must be the name of a tool, got a function"),
+        (delegate, {"max_steps": "3"}, "AgentLoopConfig.max_steps must be a whole number or None, got '3'"),
+        (delegate, {"cancellation": "now"}, "the cancellation of a sub-agent must be a CancellationToken or None"),
+        (consolidate, {"tasks": "abc"}, "consolidate(tasks) must be a list of tasks, got 'abc'"),
+        (consolidate, {"tasks": ["a", 3]}, "consolidate(tasks)[1] must be text, got 3"),
+        (consolidate, {"request": None}, "consolidate(request=…) must be text, got None"),
+        (consolidate, {"rounds": "2"}, "consolidate(rounds=…) must be a whole number, got '2'"),
+        (consolidate, {"judge": True}, "consolidate(judge=…) must be a function or None, got True"),
+        (chain, {"links": ["upper"]}, "chain(links)[0] must be an AgentLoop or a function"),
+        (chain, {"links": 3}, "chain(links) must be a list of AgentLoops and functions, got 3"),
+        (chain, {"text": 3}, "chain(text) must be text, got 3"),
     ],
 )
-async def test_delegate_refuses_the_wrong_type(arguments: dict[str, Any], words: str) -> None:
+async def test_work_of_several_agents_refuses_the_wrong_type(run: Any, arguments: dict[str, Any], words: str) -> None:
+    loop = AgentLoop(config())
+    right: dict[Any, dict[str, Any]] = {
+        delegate: {"parent": loop, "task": "look"},
+        consolidate: {"parent": loop, "tasks": ["a"]},
+        chain: {"links": [loop], "text": "x"},
+    }
     with pytest.raises(ConfigurationError) as caught:
-        await delegate(**{"parent": AgentLoop(config()), "task": "look", **arguments})
+        await run(**{**right[run], **arguments})
     assert words in str(caught.value)
-
-
-@table(
-    ("arguments", "words"),
-    [
-        ({"parent": None}, "the parent of a sub-agent must be an AgentLoop, got None"),
-        ({"tasks": "abc"}, "consolidate(tasks) must be a list of tasks, got 'abc'"),
-        ({"tasks": ["a", 3]}, "consolidate(tasks)[1] must be text, got 3"),
-        ({"request": None}, "consolidate(request=…) must be text, got None"),
-        ({"rounds": "2"}, "consolidate(rounds=…) must be a whole number, got '2'"),
-        ({"judge": True}, "consolidate(judge=…) must be a function or None, got True"),
-    ],
-)
-async def test_consolidate_refuses_the_wrong_type(arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        await consolidate(**{"parent": AgentLoop(config()), "tasks": ["a"], **arguments})
-    assert words in str(caught.value)
-
-
-async def test_chain_refuses_the_wrong_type() -> None:
-    loop: Any = AgentLoop(config())
-    links: Any = [loop, "upper"]
-    text: Any = 3
-
-    with pytest.raises(ConfigurationError, match=r"chain\(links\)\[1\] must be an AgentLoop or a function"):
-        await chain(links, "x")
-    with pytest.raises(ConfigurationError, match=r"chain\(links\) must be a list of AgentLoops and functions, got"):
-        await chain(loop, "x")
-    with pytest.raises(ConfigurationError, match=r"chain\(text\) must be text, got 3"):
-        await chain([loop], text)
 
 
 async def test_messages_to_an_agent_are_checked_too() -> None:

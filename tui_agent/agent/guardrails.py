@@ -237,24 +237,27 @@ async def first_trip(
 ) -> str | None:
     """Call the guardrails of the context's kind in order; return the reason of the first tripwire, if any."""
     for guardrail in guardrails:
-        # One list for all kinds keeps the order of the configuration visible.
-        if guardrail.kind != context.kind:
+        trip = await _trip_of(guardrail, context)
+        if trip is None:
             continue
-        decision = await decision_of(guardrail, context)
-        if decision.passed:
-            continue
-        publish(
-            GuardrailTripped(
-                name=guardrail.name,
-                lane=context.kind,
-                severity=decision.severity,
-                reason=decision.reason,
-                halted=decision.tripwire,
-            ),
-        )
-        if decision.tripwire:
-            return decision.reason
+        publish(_tripped(trip, context.kind))
+        if trip.halts:
+            return trip.reason
     return None
+
+
+async def _trip_of(guardrail: Guardrail, context: GuardrailContext) -> GuardrailTrip | None:
+    """Return the objection of a guardrail; None if it has none, or checks something else."""
+    if guardrail.kind != context.kind:
+        return None
+    decision = await decision_of(guardrail, context)
+    if decision.passed:
+        return None
+    return GuardrailTrip(guardrail.name, decision.reason, decision.severity, halts=decision.tripwire)
+
+
+def _tripped(trip: GuardrailTrip, lane: GuardrailKind) -> GuardrailTripped:
+    return GuardrailTripped(name=trip.name, lane=lane, severity=trip.severity, reason=trip.reason, halted=trip.halts)
 
 
 async def decision_of(guardrail: Guardrail, context: GuardrailContext) -> GuardrailDecision:
@@ -302,25 +305,16 @@ class AgentToolGuardrails:
         )
         verdict: GuardrailTrip | None = None
         for guardrail in self._guardrails:
-            if guardrail.kind != kind:
+            trip = await _trip_of(guardrail, context)
+            if trip is None:
                 continue
-            decision = await decision_of(guardrail, context)
-            if decision.passed:
-                continue
-            trip = GuardrailTrip(guardrail.name, decision.reason, decision.severity, halts=decision.tripwire)
             if verdict is not None:
                 # The caller publishes the verdict itself, so only the other trip is published here.
-                self._publish(verdict if trip.halts else trip, kind)
+                self._publisher.publish(_tripped(verdict if trip.halts else trip, kind))
             if trip.halts:
                 return trip
             verdict = verdict or trip
         return verdict
-
-    def _publish(self, trip: GuardrailTrip, lane: GuardrailKind) -> None:
-        told = GuardrailTripped(
-            name=trip.name, lane=lane, severity=trip.severity, reason=trip.reason, halted=trip.halts
-        )
-        self._publisher.publish(told)
 
 
 def tool_lanes(

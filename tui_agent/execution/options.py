@@ -5,7 +5,8 @@ presets that reproduce the literal behaviour of each requirement series.
 import difflib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from types import NoneType
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, expect_whole
@@ -208,31 +209,19 @@ class ExecutionOptions:
         return replace(cls(**_PRESETS[name]), **changes)
 
 
-_CHOICES: dict[str, tuple[object, ...]] = {
-    "grouping": get_args(Grouping),
-    "stream_tools": ("allowed", "safe_only", "off"),
-    "steering_mode": (*get_args(SteeringMode), None),
-    "start_events": ("as_started", "upfront"),
-    "end_events": ("completion", "source_order"),
-    "message_events": ("ordered", "completion"),
-    "malformed_args": ("error", "empty_object"),
-    "unknown_tool": ("explain", "plain"),
-    "error_traceback": ("details", "model", "none"),
-    "pre_hook_position": get_args(PreHookPosition),
-    "on_reject": ("continue", "stop_turn"),
-    "terminate_policy": ("all", "any"),
-}
-"""Values of the options that are one of several words."""
+def _words(hint: Any) -> tuple[object, ...]:
+    """Return the values of a type that is one of several words, or None; empty for any other type."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    first, *others = get_args(hint) or (None,)
+    words = _words(first) if others == [NoneType] else ()
+    return (*words, None) if words else ()
 
-_FLAGS = (
-    "admit_first",
-    "validate_arguments",
-    "start_unknown",
-    "balanced_start",
-    "skip_is_error",
-    "hook_may_approve",
-    "sibling_abort",
-)
+
+# Read from the types, so that an option and its check cannot differ.
+_HINTS = get_type_hints(ExecutionOptions)
+_CHOICES = {name: words for name, hint in _HINTS.items() if (words := _words(hint))}
+_FLAGS = tuple(name for name, hint in _HINTS.items() if hint is bool)
 
 _LITERAL: dict[str, Any] = {
     "validate_arguments": False,

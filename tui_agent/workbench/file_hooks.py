@@ -469,7 +469,7 @@ class FileHooks:
 
 
 class AgentHooks:
-    """The hooks of one agent's runs; implements `agent.run_hooks.RunHooks`."""
+    """The hooks of one agent's runs; implements `agent.guardrails.RunHooks`."""
 
     def __init__(self, hooks: FileHooks, sub_agent: str = "") -> None:
         self._hooks = hooks
