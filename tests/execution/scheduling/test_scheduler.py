@@ -158,30 +158,19 @@ async def test_a_cancelled_run_gives_every_call_a_result_before_it_continues() -
     assert gate.pending == ()
 
 
-async def test_a_call_with_an_unknown_outcome_gets_a_result_that_says_so() -> None:
+async def test_calls_of_an_earlier_process_get_their_earlier_result_or_one_that_says_it_is_unknown() -> None:
     tool = ScriptedTool()
     async with bench_of([tool]) as bench:
-        bench.scheduler.submit_all(calls("act", "act"))
+        bench.scheduler.submit_all(calls("act", "act", "act"))
         assert bench.scheduler.mark_interrupted("c0", "It may have run before the crash.")
         assert not bench.scheduler.mark_interrupted("c0", "again")
+        assert bench.scheduler.answer_call("c1", ToolResult.of_text("done before"))
+        assert not bench.scheduler.answer_call("c1", ToolResult.of_text("again"))
         result = await bench.scheduler.finish()
 
-    assert [report.status for report in result.reports] == ["interrupted", "ok"]
-    assert result.tool_results[0].text == "It may have run before the crash."
-    assert tool.calls == ["c1"]
-
-
-async def test_a_call_that_ran_in_an_earlier_process_gets_its_earlier_result() -> None:
-    tool = ScriptedTool()
-    async with bench_of([tool]) as bench:
-        bench.scheduler.submit_all(calls("act", "act"))
-        assert bench.scheduler.answer_call("c0", ToolResult.of_text("done before"))
-        assert not bench.scheduler.answer_call("c0", ToolResult.of_text("again"))
-        result = await bench.scheduler.finish()
-
-    assert [report.status for report in result.reports] == ["overridden", "ok"]
-    assert result.tool_results[0].text == "done before"
-    assert tool.calls == ["c1"]
+    assert [report.status for report in result.reports] == ["interrupted", "overridden", "ok"]
+    assert [message.text for message in result.tool_results[:2]] == ["It may have run before the crash.", "done before"]
+    assert tool.calls == ["c2"]
 
 
 # --- approvals ---
