@@ -198,6 +198,10 @@ class HookBus:
         """True if a hook has to see all effects of a call with its end."""
         return any(hook.needs_effects for hooks in self._hooks.values() for hook in hooks)
 
+    def has(self, event: HookEvent) -> bool:
+        """Return True if at least one hook was added for an event."""
+        return event in self.events
+
 
 def _usable(timeout: float | None) -> float | None:
     if timeout is not None:
