@@ -2,25 +2,19 @@
 
 from dataclasses import dataclass, field
 
+from tests.execution import kit
 from tui_agent.agent import AgentLoopSnapshot, GuardrailContext, GuardrailDecision
 from tui_agent.agent.guardrails import GuardrailKind
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Tool
 
 
-class FakePolicy:
+class FakePolicy(kit.FakePolicy):
     """Policy that allows read-only calls and mode `allow`, denies in mode `deny`, and asks for everything else."""
 
     def __init__(self, mode: PermissionMode = PermissionMode.ASK) -> None:
-        self.mode = mode
-        self.granted: list[tuple[str, GrantScope]] = []
-
-    def set_mode(self, mode: PermissionMode) -> None:
-        self.mode = mode
-
-    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
-        return None
+        super().__init__(mode=mode, rule=None)
 
     def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
         verdict = "ask"
@@ -29,16 +23,6 @@ class FakePolicy:
         elif self.mode is PermissionMode.DENY:
             verdict = "deny"
         return PermissionDecision(decision=verdict, source="mode", reason=f"mode {self.mode}")
-
-    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
-        return None
-
-    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-        rule = self.grant_rule(tool, arguments)
-        return () if rule is None else (rule,)
-
-    def grant(self, rule: str, scope: GrantScope) -> None:
-        self.granted.append((rule, scope))
 
 
 @dataclass
