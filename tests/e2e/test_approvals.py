@@ -120,24 +120,6 @@ def test_s_shows_the_rule_first_going_back_stores_none_and_then_it_does_not_ask_
     assert len(asked_for) == 2
 
 
-def test_p_stores_the_rule_in_the_file_that_was_shown(machine: UserMachine) -> None:
-    again = call("edit", path="list.txt", old_string="three", new_string="3")
-    with asked(machine, changing(calls(again), says("Both changed."))) as (app, server):
-        app.press("p")
-        app.wait_for_all("From now on also allowed:", "edit(/**)", "every project")
-        app.wait_until_armed("u yes, in every project")
-        app.press("u")
-        app.wait_for_words("From now on allowed: edit(/**). To undo this, delete it from")
-        app.wait_for_words("Both changed.")
-        bodies_of(server)
-        app.quit()
-
-    kept = machine.home / ".config/tui-agent/config.toml"
-    assert '["allow", "edit(/**)"]' in kept.read_text("utf-8")
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert text_of(machine) == "one\n2\n3\n"
-
-
 def test_typing_and_pastes_never_answer_and_the_draft_is_untouched(machine: UserMachine) -> None:
     machine.file("list.txt", BEFORE)
     script = changing(says("Answered."))
@@ -317,24 +299,3 @@ def test_two_requests_a_call_beside_one_a_trial_a_changed_call_and_a_long_input(
     assert [is_error for _, is_error in results_in(bodies[1])][-2:] == [False, True]
     assert "The user changed the arguments before approving: command" in results_in(bodies[7])[-1][0]
     assert (machine.work / "long.txt").read_text("utf-8") == text
-
-
-def test_rows_say_which_call_needs_the_user_and_a_message_withdraws_its_question(machine: UserMachine) -> None:
-    machine.file("other.txt", "more\n")
-    reads = call("read", path="list.txt"), call("read", path="other.txt")
-    script = [calls(reads[0]), calls(EDIT, *reads), says("As you like.")]
-    with asked(machine, script) as (app, server):
-        app.wait_for_call("▲", 2, "edit")
-        app.wait_for_row(r"◌ #3 +read .*after #2")
-        app.wait_for_call("✔", 4, "read")
-        app.press("escape")
-        app.wait_until_gone("f no, because")
-        app.say("rather not")
-        app.wait_for_words("As you like.")
-        app.wait_for_row(r"⤼ edit .*skipped")
-        app.wait_for_row(r"✔ read list\.txt · other\.txt")
-        results = results_in(bodies_of(server)[2])
-        app.quit()
-
-    assert text_of(machine) == BEFORE
-    assert [is_error for _, is_error in results] == [True, False, False]

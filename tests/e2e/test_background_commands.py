@@ -33,47 +33,6 @@ def start(machine: UserMachine) -> dict[str, object]:
     return call("bash", command=server_command(machine), run_in_background=True)
 
 
-def test_the_model_starts_reads_and_stops_a_command(machine: UserMachine) -> None:
-    script = [
-        calls(start(machine)),
-        calls(call("bash", command="touch stop")),
-        calls(call("bash_output", task_id="bash_1", wait=60)),
-        # Once more if the command had ended before it was read, of which a message tells, too.
-        says("It stopped."),
-        says("It stopped."),
-    ]
-    with ServerThread(script) as server:
-        done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
-        bodies = bodies_of(server)
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "It stopped.\n", "")
-    ((started, _),) = results_in(bodies[1])
-    assert "this command runs on as bash_1." in started
-    ((output, _),) = results_in(bodies[3])
-    assert output.endswith("stopping\n[bash_1 ended with exit code 0]")
-
-
-def test_the_end_of_a_run_stops_them_says_so_and_is_the_last_line_of_a_stream(machine: UserMachine) -> None:
-    with ServerThread([calls(start(machine)), says("It runs.")]) as server:
-        done = machine.run("-p", "start it", *ALLOWED, "--output-format", "stream-json", variables=server.environment)
-
-    assert '"type":"run.ended"' in done.stdout.splitlines()[-1]
-    assert '"type":"background.started"' in done.stdout
-    assert done.stderr == "tui-agent: note: bash_1 was stopped with the session\n"
-    assert living_in(machine.work) == []
-
-
-def test_without_permission_the_background_changes_nothing(machine: UserMachine) -> None:
-    changes = call("bash", command="touch made", run_in_background=True)
-    with ServerThread([calls(changes), says("No.")]) as server:
-        done = machine.run("-p", "start it", variables=server.environment)
-        ((text, is_error),) = results_in(bodies_of(server)[1])
-
-    assert done.returncode == 4
-    assert is_error
-    assert "bash_1" not in text
-
-
 def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(machine: UserMachine) -> None:
     script = [calls(call("bash", command=server_command(machine))), says("I go on."), says("It has ended.")]
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:

@@ -136,21 +136,6 @@ def started(machine: UserMachine, server: ServerThread, *options: str) -> PipedP
     return machine.piped(*arguments, variables=server.environment)
 
 
-def test_daemons_of_calls_that_run_side_by_side_live_until_the_session_ends(machine: UserMachine) -> None:
-    first = with_daemon(machine, "until [ -e gate ]; do sleep 0.02; done", "first")
-    second = f"until [ -s first.pid ]; do sleep 0.02; done; {with_daemon(machine, 'true', 'second')}"
-    script = [calls(call("bash", command=first), call("bash", command=second)), says("Both are done.")]
-    with ServerThread(script) as server, started(machine, server, "--strategy", "parallel") as program:
-        next(line for line in program.stdout if '"type":"tool.ended"' in line)
-        daemons = {int((machine.work / f"{name}.pid").read_text()) for name in ("first", "second")}
-        assert daemons <= {*living_in(machine.work)}
-        (machine.work / "gate").touch()
-        program.stdout.read()
-        assert program.wait() == 0
-
-    assert living_in(machine.work) == []
-
-
 # --- a killed program -------------------------------------------------------------------------------------------------
 
 
@@ -178,19 +163,6 @@ def killed_while_it_ran(machine: UserMachine, server: ServerThread) -> None:
         kill(app)
 
 
-def test_a_command_dies_with_a_killed_program(machine: UserMachine) -> None:
-    command = (
-        f"trap '' TERM HUP; sleep {machine.tag} & echo all are there; while :; do sleep 0.05; done; : {machine.tag}"
-    )
-    with ServerThread([calls(call("bash", command=command))]) as server:
-        with machine.app_on(server, *ALLOWED) as app:
-            app.ready()
-            app.say("start it")
-            app.wait_for_row(r"^ +all are there")
-            kill(app)
-        assert eventually(lambda: machine.processes() == [], 30)
-
-
 def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(machine: UserMachine) -> None:
     with ServerThread(lasting(machine)) as server:
         killed_while_it_ran(machine, server)
@@ -215,27 +187,6 @@ def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(mach
 
     told = [event["data"] for event in machine.events() if event["type"] in ("warning", "notice")]
     assert [one["code"] for one in told] == ["left_running", "left_ended", "left_ended", "left_running"]
-
-
-def test_a_daemon_of_a_killed_program_is_found_too(machine: UserMachine) -> None:
-    command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
-    with ServerThread([calls(call("bash", command=command)), says("I take the next step.")]) as server:
-        killed_while_it_ran(machine, server)
-        pid = int((machine.work / "daemon.pid").read_text())
-        assert pid in living_in(machine.work)
-
-        done = machine.run("-p", "go on", "--continue", *ALLOWED, variables=server.environment)
-        assert (done.returncode, done.stdout) == (0, "I take the next step.\n")
-        (warning,) = [line for line in done.stderr.splitlines() if "Still running" in line]
-        assert f"pid {pid}" in warning
-        assert warning.endswith("`tui-agent sessions end-processes mine` ends it.")
-
-        ended = machine.run("sessions", "end-processes", "mine")
-        again = machine.run("sessions", "end-processes", "mine")
-
-    assert (ended.returncode, f"(pid {pid})" in ended.stdout) == (0, True)
-    assert (again.returncode, again.stdout) == (0, "no command of this session is running\n")
-    assert living_in(machine.work) == []
 
 
 @pytest.mark.parametrize("moment", [0, 2, *only_long(1, 3)])
@@ -274,25 +225,3 @@ def test_a_process_with_a_reused_id_is_left_alone(machine: UserMachine) -> None:
         finally:
             innocent.kill()
             innocent.wait()
-
-
-def test_the_commands_of_a_session_that_is_open_are_not_offered(machine: UserMachine) -> None:
-    script = [*lasting(machine), says("Only looked.")]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED, "--session", "mine") as app:
-        app.ready()
-        app.say("start it")
-        app.wait_for_row(r"^ +all are there")
-        app.wait_for(lambda _: any("process.started" in journal.read_text("utf-8") for journal in machine.journals))
-
-        refused = machine.run("sessions", "end-processes", "mine")
-        copied = machine.run("sessions", "fork", "mine").stdout.strip()
-        ended = machine.run("sessions", "end-processes", copied)
-        looked = machine.run("-p", "look", "--resume", "mine", "--no-session", *ALLOWED, variables=server.environment)
-
-        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-        assert ended.stdout == "no command of this session is running\n"
-        assert (looked.returncode, "Still running" in looked.stderr) == (0, False)
-        assert os.path.exists(f"/proc/{app.process.pid}")
-        assert len(sleeping(machine)) == 2
-        interrupt(app)
-        app.quit()

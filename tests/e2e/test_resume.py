@@ -2,7 +2,6 @@
 
 import signal
 
-from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says, step, text_block, until, words_in
@@ -126,42 +125,37 @@ def test_a_question_of_the_agent_is_open_again_after_a_kill_and_a_quit_and_a_mes
             app.quit()
 
 
-def test_a_plan_waits_through_a_kill_and_a_yes_ends_plan_mode(machine: UserMachine) -> None:
-    machine.file("a.txt", "one\n")
-    plan = "# Count on\n\n1. Write `two` into a.txt\n2. Read it again\n"
-    edit = call("edit", path="a.txt", old_string="one", new_string="two")
-    items = [{"text": "Write two into a.txt", "status": "done"}, {"text": "Read it again", "status": "pending"}]
-    script = [
-        calls(text_block("I have looked."), call("present_plan", plan=plan)),
-        calls(text_block("Again."), call("present_plan", plan=plan)),
-        calls(edit, call("todo", items=items)),
-        says("Half of it is done."),
-    ]
-    planning = ("--permission-mode", "plan")
-    with ServerThread(script) as server:
-        with machine.app_on(server, *planning) as app:
-            app.ready()
-            app.say("count on")
-            app.wait_for_all("Accept this plan?", "Count on", "1. Write two into a.txt", "s yes, accept edits")
-            kill(app, machine)
-        with machine.app_on(server, *planning, "--continue") as app:
-            app.wait_for_all("Accept this plan?", "2. Read it again")
-            app.wait_until_armed("f change")
-            app.press("f")
-            app.wait_for("Type what to change")
-            app.type("and read it twice")
-            app.press("enter")
-            app.wait_for_words("you denied it: and read it twice")
-            app.wait_until_armed("s yes, accept edits")
-            ((text, is_error),) = results_in(bodies_of(server)[-1])
-            assert (is_error, "The user said: and read it twice" in text) == (True, True)
-            app.press("s")
-            app.wait_for_words("Half of it is done.")
-            app.wait_for_all("PLAN", "1 of 2 done", "Read it again", "accept edits")
+def test_the_dialog_is_shown_again_and_every_call_keeps_its_number(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
+    read = call("read", path="a.txt")
+    with ServerThread(
+        [calls(read), calls(read, call("write", path="new.txt", content="x\n")), says("Written.")]
+    ) as server:
+        start = ("--session", "talk", "write it")
+        for way in (signal.SIGKILL, "ctrl+q"):
+            with machine.app_on(server, *start) as app:
+                app.wait_for_question("write")
+                if isinstance(way, str):
+                    app.press("escape")
+                    app.wait_until_gone("f no, because")
+                    app.press(way)
+                else:
+                    app.process.send_signal(way)
+                app.wait_for_end()
+            assert not (machine.work / "new.txt").exists()
+            machine.end_processes()
+            start = ("--resume", "talk")
+
+        with machine.app_on(server, "--continue") as app:
+            app.wait_for_question("write")
+            app.press("y")
+            app.wait_for_words("Written.")
+            app.wait_for_status("ready")
+            app.wait_for_row(r"✔ read a\.txt · a\.txt")
+            app.wait_for_call("✔", 3, "write")
             app.quit()
-        offered = [[tool["name"] for tool in body["tools"]] for body in bodies_of(server)]
-        assert ["present_plan" in names for names in offered] == [True, True, False, False]
-    assert (machine.work / "a.txt").read_text("utf-8") == "two\n"
+
+    assert (machine.work / "new.txt").read_text() == "x\n"
 
 
 def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:
@@ -182,48 +176,6 @@ def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMac
             assert "tui-agent --resume mine" in app.screen.text
 
     assert words_in(last) == ["the first question", "the first question"]
-
-
-def test_continue_without_a_session_prints_one_line(machine: UserMachine) -> None:
-    with machine.app("--demo", "--continue") as app:
-        assert app.wait_for_end() == 2
-        assert ALTERNATE_SCREEN not in app.screen.modes
-        assert "has no session to continue" in app.screen.text
-
-
-def test_continue_in_a_renamed_directory_names_its_sessions(machine: UserMachine) -> None:
-    with ServerThread([says("One."), says("Two.")]) as server:
-        assert machine.run("-p", "first", "--session", "mine", variables=server.environment).returncode == 0
-        before = machine.work
-        machine.work = before.rename(before.with_name("renamed"))
-
-        refused = machine.run("-p", "second", "--continue", variables=server.environment)
-        resumed = machine.run("-p", "second", "--resume", "mine", variables=server.environment)
-
-    assert refused.returncode == 2
-    assert (
-        f"The directory of these no longer exists: mine of {before} (first). `tui-agent --resume ID`" in refused.stderr
-    )
-    assert resumed.stdout == "Two.\n"
-
-
-def test_a_torn_journal_is_resumed_and_reported(machine: UserMachine) -> None:
-    with ServerThread([says("One."), says("Two.")]) as server:
-        assert machine.run("-p", "first", variables=server.environment).returncode == 0
-        (journal,) = machine.journals
-        whole = journal.read_bytes()
-        lines = whole.splitlines(keepends=True)
-        damaged = b"".join([*lines[:3], b'{"v":1,"seq":4,"ty\x00\xff\n', *lines[3:]])
-        journal.write_bytes(damaged[:-20])
-
-        done = machine.run("-p", "second", "--continue", variables=server.environment)
-        *_, last = bodies_of(server)
-
-    assert (done.returncode, done.stdout) == (0, "Two.\n")
-    assert "Line 4 is not an event" in done.stderr
-    assert "the last, is incomplete" in done.stderr
-    assert words_in(last) == ["first", "second"]
-    assert journal.read_bytes().startswith(damaged[:-20])
 
 
 def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
@@ -270,57 +222,6 @@ def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
         assert words_in(bodies_of(server)[-1]) == ["hello", "and again"]
         app.quit()
     assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in machine.journals)
-
-
-def test_continue_takes_the_session_with_the_latest_message_and_not_the_one_renamed_last(machine: UserMachine) -> None:
-    with ServerThread([says("One."), says("Two."), says("Three.")]) as server:
-        for name in ("older", "newer"):
-            done = machine.run("-p", f"question of {name}", "--session", name, variables=server.environment)
-            assert done.returncode == 0, done.stderr
-        assert machine.run("sessions", "rename", "older", "a new title").returncode == 0
-
-        listed = machine.run("sessions", "list").stdout.splitlines()
-        assert [line.split()[0] for line in listed] == ["newer", "older"]
-        done = machine.run("-p", "and now?", "--continue", variables=server.environment)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert words_in(bodies_of(server)[-1]) == ["question of newer", "and now?"]
-
-    with machine.app("--demo", "--resume") as app:
-        app.wait_for_all("question of newer", "a new title")
-        assert app.screen.text.index("question of newer") < app.screen.text.index("a new title")
-        app.press("down", "enter")
-        app.ready()
-        app.wait_for_words("One.")
-        app.quit()
-
-
-def test_continue_leaves_the_session_of_another_window_alone_and_says_so(machine: UserMachine) -> None:
-    script = [says("One."), says("Two."), says("Three."), says("Four.")]
-    passed = "session mine is open in another tui-agent. `tui-agent --resume mine` opens that one here."
-    with ServerThread(script) as server:
-        assert machine.run("-p", "first", "--session", "older", variables=server.environment).returncode == 0
-        with machine.app_on(server, "--session", "mine") as app:
-            app.ready()
-            app.say("second")
-            app.wait_for_words("Two.")
-            app.wait_for_status("ready")
-
-            done = machine.run("-p", "third", "--continue", variables=server.environment)
-            assert (done.returncode, done.stdout) == (0, "Three.\n")
-            assert done.stderr == f"tui-agent: warning: This is session older, because {passed}\n"
-            assert words_in(bodies_of(server)[-1]) == ["first", "third"]
-            app.quit()
-
-        # The other way round: now `older` has the latest message, and is open.
-        with machine.app_on(server, "--continue") as app:
-            app.ready()
-            app.wait_for_words("Three.")
-            with machine.app_on(server, "--continue") as second:
-                second.ready()
-                second.wait_for_words("This is session mine, because session older is open in another tui-agent.")
-                second.wait_for_words("❯ second")
-                second.quit()
-            app.quit()
 
 
 SLOW_DISK = """

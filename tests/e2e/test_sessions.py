@@ -87,12 +87,3 @@ def test_a_session_that_cannot_be_saved_runs_says_so_and_asks_before_it_is_lost(
     assert "No session can be saved in" in printed.stderr
     assert "This session runs without being saved." in printed.stderr
     assert (by_choice.returncode, by_choice.stderr) == (0, "")
-
-
-def test_a_removed_state_directory_is_noticed(machine: UserMachine) -> None:
-    (machine.work / "clean.sh").write_text(f"rm -r {machine.home}/.local/state/tui-agent", "utf-8")
-    with ServerThread([calls(call("bash", command="sh clean.sh")), says("Removed.")]) as server:
-        done = machine.run("-p", "go", "--permission-mode", "allow", variables=server.environment)
-
-    assert (done.returncode, done.stdout) == (1, "Removed.\n")
-    assert "This session cannot be saved now (the session's file was removed)" in done.stderr

@@ -2,51 +2,8 @@
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, fails, results_in, says, step, text_block, until
+from .script import bodies_of, call, calls, fails, results_in, says, step, text_block
 from .user_machine import UserMachine
-
-
-def test_calls_run_in_order_where_they_must_and_before_the_answer_ends(machine: UserMachine) -> None:
-    machine.file("a.txt", "alpha\n")
-    machine.file("shared.txt", "old\n")
-    script = [
-        calls(
-            text_block("I read, write and read again."),
-            call("read", path="shared.txt"),
-            call("write", path="shared.txt", content="new\n"),
-            call("read", path="shared.txt"),
-            call("read", path="a.txt"),
-        ),
-        says("The file is new."),
-        calls(call("read", path="a.txt"), until("go"), call("read", path="a.txt")),
-        says("Read twice."),
-    ]
-    with ServerThread(script) as server, machine.app_on(server, "--permission-mode", "allow") as app:
-        app.ready()
-        with step("calls that touch one file run in order and the others beside them"):
-            app.say("renew the file")
-            app.wait_for("The file is new.")
-            for number, tool in enumerate(("read", "write"), 1):
-                app.wait_for_call("✔", number, tool)
-            app.wait_for_row(r"✔ read shared\.txt · a\.txt")
-            app.wait_for_status("ready")
-            first, second = bodies_of(server)
-            texts = [text for text, is_error in results_in(second) if not is_error]
-            assert ["old" in texts[0], "new" in texts[2], "alpha" in texts[3]] == [True, True, True]
-            assert "new" not in texts[0]
-            assert machine.work.joinpath("shared.txt").read_text("utf-8") == "new\n"
-            assert first["stream"] is True
-
-        with step("a read-only call ends while the model still streams"):
-            app.say("read it twice")
-            server.reached("go")
-            app.wait_for_call("✔", 5, "read")
-            assert "#6" not in app.screen.text
-            server.release("go")
-            app.wait_for("Read twice.")
-            app.wait_for_row(r"✔ read a\.txt · a\.txt")
-            assert len(bodies_of(server)) == 4
-        app.quit()
 
 
 def test_parallel_calls_really_run_at_the_same_time(machine: UserMachine) -> None:

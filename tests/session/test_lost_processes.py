@@ -52,11 +52,3 @@ def test_a_fork_owns_no_programs_of_the_original() -> None:
 
     assert lost_processes(told(*begun(1), forked)) == ()
     assert lost_processes(told(*begun(1), forked, *begun(2))) == (lost(2),)
-
-
-def test_a_program_of_an_unreadable_call_has_no_command() -> None:
-    _, process = begun(1)
-
-    (found,) = lost_processes(told(process))
-
-    assert found.command == ""

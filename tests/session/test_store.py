@@ -90,17 +90,6 @@ def test_names_that_are_not_plain_file_names_are_refused(store: SessionStore, tm
     assert not store.root.exists()
 
 
-def test_a_taken_random_name_is_replaced(store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class _Drawn:
-        def __init__(self, name: str) -> None:
-            self.hex = name
-
-    drawn = iter([_Drawn("aaaaaaaaaaaaaaaa"), _Drawn("aaaaaaaaaaaaaaaa"), _Drawn("bbbbbbbbbbbbbbbb")])
-    monkeypatch.setattr("uuid.uuid4", lambda: next(drawn))
-
-    assert [store.create(tmp_path).id, store.create(tmp_path).id] == ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]
-
-
 def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
@@ -368,15 +357,3 @@ def test_an_open_session_is_not_deleted(store: SessionStore) -> None:
     journal.close()
 
     assert path.stat().st_size > 0
-
-
-def test_a_session_that_cannot_be_deleted_is_named(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep(store, "stuck", [])
-    monkeypatch.setattr("os.unlink", _refuse)
-
-    with pytest.raises(SessionError, match="Session stuck cannot be deleted: Operation not permitted"):
-        store.delete("stuck")
-
-
-def _refuse(*_: object, **__: object) -> None:
-    raise PermissionError(1, "Operation not permitted")

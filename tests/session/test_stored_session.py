@@ -10,7 +10,6 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     RunEnded,
-    SessionCreated,
     SessionLoaded,
     SessionRepaired,
     ToolEnded,
@@ -26,16 +25,6 @@ def announced(session: StoredSession) -> list[Envelope]:
     with bus.subscribe(merge=False) as subscription:
         session.announce(bus, "1.2")
         return subscription.drain()
-
-
-def test_an_unsaved_session_has_an_id_and_no_path() -> None:
-    session = StoredSession.ephemeral(Path("/here"))
-
-    (first,) = announced(session)
-
-    assert first.event == SessionCreated(id=session.id, path=None, cwd="/here", version="1.2")
-    assert StoredSession.ephemeral(Path("/here"), "named").id == "named"
-    assert session.id != StoredSession.ephemeral(Path("/here")).id
 
 
 def test_open_state_is_closed_under_its_own_origin(tmp_path: Path) -> None:

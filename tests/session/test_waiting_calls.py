@@ -19,7 +19,7 @@ from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SessionRepaired, ToolEnded, ToolStarted
+from tui_agent.protocol.events import ApprovalRequested, ToolEnded, ToolStarted
 from tui_agent.protocol.messages import JsonObject, TextBlock, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 from tui_agent.protocol.tool import Tool
@@ -165,27 +165,6 @@ async def test_the_session_asks_again_and_an_approval_runs_the_call(desk: Desk) 
     ]
 
 
-async def test_a_denial_stands_and_the_model_continues(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-
-    await desk.end(killed, ["Then not."], DENY)
-
-    assert desk.left == []
-    assert "not any more" in desk.store.load(killed.id).messages[2].text
-
-
-async def test_siblings_resume_in_order_and_ended_calls_do_not_run_again(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK, LEAVE_TOO)], until_asked(1))
-    assert killed.resumable_conversation is not None
-
-    told = await desk.end(killed, ["Done."], APPROVE, APPROVE)
-
-    assert [event.name for event in told if isinstance(event, ToolStarted)].count("look") <= 1
-    assert desk.left == ["first", "second"]
-    results = [message.text for message in desk.store.load(killed.id).messages if message.role == "tool_result"]
-    assert [text.split("\u2028")[0] for text in results] == ["left first", "a.py is there", "left second"]
-
-
 async def test_a_read_that_ended_meanwhile_keeps_its_result(desk: Desk) -> None:
     at_once = ExecutionOptions(strategy=Parallel())
     killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK)], until_asked(), options=at_once)
@@ -224,16 +203,6 @@ async def test_a_sibling_with_unknown_outcome_is_not_repeated(desk: Desk) -> Non
     assert desk.left == ["first"]
 
 
-async def test_the_request_survives_repeated_kills(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-    for _ in range(3):
-        killed = await desk.work(killed, [], until_asked())
-
-    await desk.end(killed, ["Done."], APPROVE)
-
-    assert desk.left == ["first"]
-
-
 async def test_after_each_orderly_exit_the_session_asks_again(desk: Desk) -> None:
     left = await desk.work_and_leave(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
     assert left.unfinished.closing == ()
@@ -254,16 +223,6 @@ async def test_after_each_orderly_exit_the_session_asks_again(desk: Desk) -> Non
         ("tool_result", "left first"),
         ("assistant", "Done."),
     ]
-
-
-async def test_after_an_orderly_exit_later_calls_run_after_the_approval(desk: Desk) -> None:
-    left = await desk.work_and_leave(fresh(desk), [reply(LOOK, LEAVE, LEAVE_TOO)], until_asked())
-    assert left.resumable_conversation is not None
-    assert [each.fate for each in left.resumable_conversation.calls] == ["not_started", "not_started"]
-
-    await desk.end(left, ["Done."], APPROVE, APPROVE)
-
-    assert desk.left == ["first", "second"]
 
 
 async def test_a_request_that_the_user_cancelled_is_not_repeated(desk: Desk) -> None:
@@ -293,22 +252,6 @@ async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
     again = desk.store.load(left.id)
     assert (again.resumable_conversation, again.unfinished.closing) == (None, ())
     assert again.messages == tuple(agent.history.messages())
-
-
-async def test_waiting_calls_that_are_not_resumed_are_reported_as_not_run(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-    bus = bus_for(killed)
-    with bus.subscribe(merge=False) as heard:
-        async with recorded(killed, bus):
-            killed.announce(bus, "0")
-        told = [envelope.event for envelope in heard.drain()]
-
-    (repaired,) = (event for event in told if isinstance(event, SessionRepaired))
-    assert "leave not started" in repaired.what
-    assert [event.by for event in told if isinstance(event, ApprovalResolved)] == ["cancel"]
-    closed = desk.store.load(killed.id)
-    assert closed.resumable_conversation is None
-    assert closed.messages[-1].role == "tool_result"
 
 
 async def test_a_new_input_reports_waiting_calls_as_not_run(desk: Desk) -> None:

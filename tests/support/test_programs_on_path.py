@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import development_program, path_with, path_without
+from .programs import path_without
 
 
 @pytest.fixture
@@ -22,23 +22,6 @@ def place(directory: Path, *names: str) -> Path:
         (directory / name).write_text("#!/bin/sh\n")
         (directory / name).chmod(0o755)
     return directory
-
-
-def test_a_missing_program_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-
-    with pytest.raises(LookupError, match=r"no-such-program is not installed: pip install -e '\.\[dev\]' brings it"):
-        development_program("no-such-program")
-
-
-def test_only_the_program_is_added_to_the_path(
-    tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(place(tmp_path / "there", "a")))
-
-    path = path_with(place(tmp_path / "away", "b", "c") / "b", directory)
-
-    assert [shutil.which(name, path=path) is not None for name in "abc"] == [True, True, False]
 
 
 def test_a_hidden_program_is_nowhere_on_the_path_and_its_neighbours_are(

@@ -16,24 +16,9 @@ def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
     return screen.lines
 
 
-def test_text_is_placed_wrapped_and_scrolled() -> None:
-    assert shown("one\r\ntwo") == ["one", "two", ""]
-    assert shown("\x1b[2;3Hhere") == ["", "  here", ""]
-    assert shown("0123456789ab") == ["0123456789", "ab", ""]
-    assert shown("1\r\n2\r\n3\r\n4") == ["2", "3", "4"]
-    assert shown("日本", columns=3) == ["日", "本", ""]
-
-
 def test_sequences_may_be_split_and_unknown_ones_are_ignored() -> None:
     assert shown("a\x1b[", "2;2", "Hb") == ["a", " b", ""]
     assert shown("a\x1b]0;title\x07b\x1b[?2026$pc\x1b[>4;1md") == ["abcd", "", ""]
-
-
-def test_lines_and_screens_are_erased() -> None:
-    assert shown("abcdef\x1b[1;3H\x1b[K") == ["ab", "", ""]
-    assert shown("abcdef\x1b[1;3H\x1b[1K") == ["   def", "", ""]
-    assert shown("abc\r\ndef\x1b[1;2H\x1b[J") == ["a", "", ""]
-    assert shown("abc\r\ndef\x1b[2J") == ["", "", ""]
 
 
 def test_a_part_of_the_screen_scrolls_in_both_directions() -> None:
@@ -52,16 +37,6 @@ def test_the_alternate_screen_leaves_the_main_one_as_it_was() -> None:
     screen.feed("\x1b[<u\x1b[?1049l\x1b[?25hdone")
     assert screen.lines == ["$ run", "done", ""]
     assert screen.left_behind == []
-
-
-def test_cells_with_equal_styles_compare_equal() -> None:
-    screen = ScreenBuffer(20, 1)
-    screen.feed("\x1b[1;31mkey\x1b[0m words \x1b[1;31mother\x1b[0m")
-
-    assert screen.look_of("key") == screen.look_of("other")
-    assert screen.look_of("key") != screen.look_of("words")
-    assert screen.look_of("key words", 4) == screen.look_of("words")
-    assert screen.look_of("nothing") is None
 
 
 def test_an_incomplete_frame_is_not_shown() -> None:

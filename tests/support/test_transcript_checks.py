@@ -15,7 +15,6 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     HookStarted,
     MessageDelta,
-    MessageDiscarded,
     MessageEnded,
     MessageStarted,
     RunEnded,
@@ -89,29 +88,6 @@ def answered(name: str = "c") -> ApprovalResolved:
 
 def run_started() -> RunStarted:
     return RunStarted(input="x", trigger="prompt", model="m", mode=PermissionMode.ASK)
-
-
-def test_a_whole_run_with_parallel_calls_passes() -> None:
-    events = envelopes_of(
-        run_started(),
-        ToolBatchStarted(batch_id="b", strategy="auto"),
-        queued("1", 0),
-        queued("2", 1),
-        ToolBlockedOn(call_id="2", what="approval"),
-        asked("2"),
-        started("1"),
-        ToolUpdated(call_id="1", partial=ToolResult(), n=1),
-        answered("2"),
-        started("2"),
-        ended("2", 1),
-        ended("1", 0),
-        *result("1"),
-        *result("2"),
-        ToolBatchEnded(batch_id="b", strategy="auto", call_ids=("1", "2"), total_ms=1, busy_ms=1),
-        RunEnded(reason="done"),
-    )
-
-    validate_events(events)
 
 
 BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
@@ -216,34 +192,9 @@ def test_numbers_have_no_gaps_and_time_never_goes_back() -> None:
     validate_events([first, third], gaps=True)
 
 
-def test_the_beginning_of_a_session_may_have_open_ends() -> None:
-    validate_events(envelopes_of(run_started(), queued("c"), started("c")), complete=False)
-
-
-def test_calls_of_a_discarded_message_need_no_result() -> None:
-    validate_events(
-        envelopes_of(
-            MessageStarted(message_id="m", role="assistant"),
-            queued("c"),
-            ended("c", status="cancelled", is_error=True),
-            MessageDiscarded(message_id="m", reason="retry"),
-        )
-    )
-
-
 def adopting(name: str, first: str, *, read_only: bool = True) -> list[AgentEvent]:
     start = started(name).model_copy(update={"adopted_from": first, "read_only": read_only})
     return [queued(name), start, ended(name), *result(name)]
-
-
-def discarded(name: str) -> list[AgentEvent]:
-    end = ended(name, status="cancelled", is_error=True)
-    opened = MessageStarted(message_id="m", role="assistant")
-    return [opened, queued(name), started(name), MessageDiscarded(message_id="m", reason="retry"), end]
-
-
-def test_a_call_may_adopt_a_call_that_was_started_for_a_discarded_answer() -> None:
-    validate_events(envelopes_of(*discarded("1"), *adopting("2", "1")))
 
 
 @pytest.mark.parametrize(
@@ -258,32 +209,12 @@ def test_an_invalid_adoption_is_named(events: list[AgentEvent], fault: str) -> N
         validate_events(envelopes_of(*events))
 
 
-def test_a_start_without_execution_is_allowed_if_starts_are_balanced() -> None:
-    end = ended("c", status="skipped_hook")
-
-    events = envelopes_of(queued("c"), started("c"), end, *result("c"))
-
-    validate_events(events, balanced=True)
-
-
 def assistant(*names: str) -> AssistantMessage:
     return AssistantMessage(content=tuple(ToolCall(id=name, name="t") for name in names))
 
 
 def answer(name: str) -> ToolResultMessage:
     return ToolResultMessage(call_id=name, tool_name="t", content=TEXT)
-
-
-def test_a_valid_conversation_passes() -> None:
-    validate_history(
-        [user_message("a"), assistant("1", "2"), answer("1"), answer("2"), user_message("b"), user_message("c")]
-    )
-
-
-def test_a_paused_answer_may_be_followed_by_another() -> None:
-    paused = assistant().model_copy(update={"stop_reason": "pause_turn"})
-
-    validate_history([user_message("a"), paused, assistant("1"), answer("1")])
 
 
 @table(
