@@ -33,37 +33,6 @@ def start(machine: UserMachine) -> dict[str, object]:
     return call("bash", command=server_command(machine), run_in_background=True)
 
 
-def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=server_command(machine))), says("I go on."), says("It has ended.")]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        app.say("start it")
-        app.wait_for_row(r"^ +listening")
-        app.press("ctrl+b")
-        app.wait_for_words("I go on.")
-        app.say("/jobs")
-        app.wait_for_row("1 command running; it ends with the session")
-        app.wait_for_row("bash_1 +◐ running")
-        app.press("enter")
-        app.wait_for_row("^.*│ *listening *│")
-        app.press("escape")
-        app.press("escape")
-        (machine.work / "stop").touch()
-        app.wait_for_words("bash_1 ended with exit code 0")
-        app.say("what happened")
-        app.wait_for_words("It has ended.")
-        app.quit()
-        bodies = bodies_of(server)
-
-    ((sent, is_error),) = results_in(bodies[1])
-    assert sent.startswith("listening\n[the user sent this command to the background: it runs on as bash_1.")
-    assert not is_error
-    told, said = words_in(bodies[2])[-2:]
-    assert "The background command bash_1 (`echo listening; until" in told
-    assert "ended with exit code 0. bash_output has its output." in told
-    assert said == "what happened"
-
-
 def test_ends_are_reported_and_jobs_are_stopped_handed_over_and_detached(machine: UserMachine) -> None:
     command = f"echo listening; until [ -e {{0}} ]; do sleep 0.05; done; echo stopping; : {machine.tag}"
     first, second, third, fourth = (
@@ -120,25 +89,6 @@ def test_ends_are_reported_and_jobs_are_stopped_handed_over_and_detached(machine
             assert living_in(machine.work) != []
             (machine.work / "stop4").touch()
             assert eventually(lambda: living_in(machine.work) == [], 30)
-
-
-def test_quitting_stops_them_and_the_resumed_model_knows(machine: UserMachine) -> None:
-    script = [calls(start(machine)), says("It runs."), says("I know.")]
-    with ServerThread(script) as server:
-        with machine.app_on(server, *ALLOWED) as app:
-            app.ready()
-            app.say("start it")
-            app.wait_for_words("It runs.")
-            app.quit()
-        assert living_in(machine.work) == []
-        with machine.app_on(server, *ALLOWED, "--continue") as app:
-            app.ready()
-            app.say("and now")
-            app.wait_for_words("I know.")
-            app.quit()
-        bodies = bodies_of(server)
-
-    assert "These background commands ended with the program that ran them: bash_1 (`echo" in words_in(bodies[2])[-2]
 
 
 def test_a_killed_program_takes_them_along_or_names_them(machine: UserMachine) -> None:

@@ -89,23 +89,3 @@ async def test_each_page_has_a_session_of_its_own_that_is_kept(machine: UserMach
         assert sorted(answer in text for text in texts for answer in ("The first answer.", "The second answer.")) == [
             *(False, False, True, True)
         ]
-
-
-async def test_a_question_before_the_chat_is_answered_in_the_page(machine: UserMachine) -> None:
-    folder = machine.work / ".tui-agent"
-    folder.mkdir()
-    folder.joinpath("config.toml").write_text('[ui]\ntheme = "light"\n', "utf-8")
-    with served(machine, "--demo") as (_, address):
-        async with aiohttp.ClientSession() as http, http.ws_connect(f"{address}ws?width=70&height=20") as page:
-            await shown(page, armed="n no")
-            # The window is larger by now, and the chat begins with that size.
-            await page.send_str(json.dumps(["resize", {"width": COLUMNS, "height": ROWS}]))
-            await type_into(page, "n")
-            screen = await shown(page, "ready")
-
-            assert screen.lines[-1].startswith(" ●")
-            await type_into(page, "\x1b[200~pasted \x1b\r text\x1b[201~")
-            await shown(page, " › pasted", "text")
-            await type_into(page, "\x11")
-            await shown(page, "tui-agent has ended.")
-            assert (await page.receive()).type is aiohttp.WSMsgType.CLOSE

@@ -14,7 +14,7 @@ from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
 from tests.tools.daemons import daemon, living_in, until_there
 
-from .script import Reply, bodies_of, call, calls, results_in, says
+from .script import Reply, call, calls, says
 from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
@@ -33,13 +33,6 @@ def nothing_left(machine: UserMachine) -> Iterator[None]:
 def with_daemon(machine: UserMachine, then: str, name: str = "daemon") -> str:
     """Return a command that starts an independent daemon, waits until it runs, and continues."""
     return f"{daemon(machine.work, 'another title', name)}; {until_there(name)}; {then}"
-
-
-def interrupt(app: App) -> None:
-    app.press("escape")
-    app.wait_for("esc again")
-    app.press("escape")
-    app.wait_for_status("ready")
 
 
 def quit_app(app: App) -> None:
@@ -74,60 +67,6 @@ def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
         ENDINGS[ending](app)
         left = [pid for pid in living_in(machine.work) if pid != app.process.pid]
         assert left == []
-
-
-def test_a_daemon_ends_with_its_call_when_the_program_stays(machine: UserMachine) -> None:
-    commands = [
-        with_daemon(machine, f"echo all are there {name}; sleep {machine.tag}", name)
-        for name in ("one", "two", "three")
-    ]
-    starts = [calls(call("bash", command=command)) for command in commands]
-    machine.file("start.sh", with_daemon(machine, f"echo all are there four; sleep {machine.tag}", "four"))
-    script = [starts[0], says("It was cancelled."), starts[1], says("It was sent at once."), starts[2]]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-
-        def start(name: str) -> None:
-            app.say("start it")
-            app.wait_for_row(rf"^ +all are there {name}")
-            assert len(living_in(machine.work)) > 2
-
-        app.ready()
-        start("one")
-        app.say("@#1 not now")
-        app.wait_for_words("It was cancelled.")
-        app.wait_for_status("ready")
-        assert living_in(machine.work) == [app.process.pid]
-        start("two")
-        app.say("something else")
-        app.wait_for_row("1 steer")
-        app.press("ctrl+s")
-        app.wait_for_words("It was sent at once.")
-        app.wait_for_status("ready")
-        assert living_in(machine.work) == [app.process.pid]
-        start("three")
-        interrupt(app)
-        assert living_in(machine.work) == [app.process.pid]
-        app.say("!bash start.sh")
-        app.wait_for_row(r"^ +all are there four")
-        app.press("escape")
-        app.wait_for("esc again")
-        app.press("escape")
-        app.wait_until_gone("esc again")
-        assert eventually(lambda: living_in(machine.work) == [app.process.pid], 30)
-        app.quit()
-
-
-def test_a_daemon_of_a_successful_command_is_named_and_ends_with_the_session(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=with_daemon(machine, "true"))), says("Done.")]
-    with ServerThread(script) as server:
-        done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
-        ((text, is_error),) = results_in(bodies_of(server)[1])
-
-    assert (done.returncode, done.stdout, is_error) == (0, "Done.\n", False)
-    pid = int((machine.work / "daemon.pid").read_text())
-    assert f"(pid {pid}); it ends with the session. As bash_1, /jobs lists it" in text
-    assert "bash_1 was stopped with the session" in done.stderr
-    assert living_in(machine.work) == []
 
 
 def started(machine: UserMachine, server: ServerThread, *options: str) -> PipedProgram:

@@ -90,41 +90,6 @@ def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserM
                 app.quit()
 
 
-def test_a_question_of_the_agent_is_open_again_after_a_kill_and_a_quit_and_a_message_closes_it(
-    machine: UserMachine,
-) -> None:
-    choices = [{"label": "files", "description": "One a day."}, {"label": "a database"}]
-    ask = call("ask_user", questions=[{"question": "Which store?", "choices": choices, "default": ["files"]}])
-    script = [calls(text_block("One thing first."), ask), says("A database then."), calls(ask), says("As you like.")]
-    with ServerThread(script) as server:
-        with machine.app_on(server) as app:
-            app.ready()
-            app.say("build it")
-            app.wait_for_all("The agent asks you", "Which store?", "1  files", "default")
-            kill(app, machine)
-        with machine.app_on(server, "--continue") as app:
-            app.wait_for_all("The agent asks you", "Which store?", "One a day.")
-            app.press("ctrl+q")
-            app.wait_for_end()
-        with machine.app_on(server, "--continue") as app:
-            app.wait_for_all("The agent asks you", "Which store?")
-            app.wait_until_armed("enter choose")
-            app.press("down", "enter")
-            app.wait_for_words("A database then.")
-            ((text, is_error),) = results_in(bodies_of(server)[-1])
-            assert (is_error, "a database" in text) == (False, True)
-
-            app.wait_for_status("ready")
-            app.say("and more")
-            app.wait_until_armed("enter choose")
-            app.press("escape")
-            app.wait_for_row("The agent asks you: Which store.*ctrl\\+y answer")
-            app.say("ask me nothing")
-            app.wait_for_words("As you like.")
-            assert words_in(bodies_of(server)[-1])[-1] == "ask me nothing"
-            app.quit()
-
-
 def test_the_dialog_is_shown_again_and_every_call_keeps_its_number(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     read = call("read", path="a.txt")

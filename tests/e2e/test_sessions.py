@@ -2,7 +2,7 @@
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, says, words_in
+from .script import bodies_of, says, words_in
 from .user_machine import UserMachine
 
 
@@ -35,35 +35,6 @@ def test_clear_begins_an_empty_session_and_resume_returns_to_the_first(machine: 
 
     assert words_in(last) == ["first question", "third question"]
     assert len(machine.journals) == 2
-
-
-def test_leaving_a_run_asks_first_and_its_queue_waits_in_its_session(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("Never read.")]
-    with (
-        ServerThread(script) as server,
-        machine.app_on(server, "--permission-mode", "allow", "--session", "one") as app,
-    ):
-        app.ready()
-        app.say("sleep")
-        app.wait_for_row(r"^ +begun")
-        app.say("and dream")
-        app.wait_for_row(r"1 steer  “and dream”")
-
-        app.say("/clear")
-        app.wait_for("Leave this session?")
-        app.wait_until_armed("y leave it")
-        app.press("y")
-        app.wait_until_gone("Leave this session?")
-        app.wait_for("/resume one returns to the one before")
-        app.wait_for_status("ready")
-        app.wait_for(lambda _: not machine.processes())
-
-        app.say("/resume")
-        app.wait_for("Resume which session?")
-        app.wait_for_row(r"› now +sleep")
-        app.press("enter")
-        app.wait_for_row(r"1 steer  “and dream” +waits for you to send it")
-        app.quit()
 
 
 def test_a_session_that_cannot_be_saved_runs_says_so_and_asks_before_it_is_lost(machine: UserMachine) -> None:

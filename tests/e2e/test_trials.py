@@ -111,28 +111,6 @@ def test_what_is_not_kept_is_not_there_and_a_wrong_choice_keeps_the_question(
     assert all(data["known"] and data["before"]["kept"] and data["after"]["kept"] for data in changed)
 
 
-def test_accept_edits_keeps_files_and_asks_for_a_commit(machine: UserMachine) -> None:
-    repository(machine)
-    commit = "git -c user.name=Ann -c user.email=ann@example.org commit -qam 'Format all'"
-    script = [calls(call("bash", command=FORMAT)), calls(call("bash", command=commit)), says("Done.")]
-
-    with piped(machine, script, "--permission-mode", "accept_edits", "format it") as (program, server):
-        asked = program.hear("approval.requested")
-        assert (machine.work / "a.txt").read_text() == "one\n2\n"
-        assert any(
-            "1 commit on main" in line and "Format all" in line for line in asked["data"]["changes"]["repository"]
-        )
-        keep(program, asked)
-        program.hear("run.ended")
-        assert program.end() == 0
-        bodies_of(server)
-
-    log = subprocess.run(["git", "log", "--format=%s"], cwd=machine.work, capture_output=True, text=True, check=True)
-    assert log.stdout == "Format all\nBegin\n"
-    status = subprocess.run(["git", "status", "--short"], cwd=machine.work, capture_output=True, text=True, check=True)
-    assert status.stdout == ""
-
-
 def test_plan_mode_runs_the_tests_and_keeps_nothing(machine: UserMachine) -> None:
     repository(machine)
     before = state(machine.work)
@@ -161,26 +139,6 @@ def test_a_rule_on_paths_governs_what_commands_do(machine: UserMachine) -> None:
     assert (machine.work / "b.py").read_text() == "x = 1\n"
     assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
     assert (machine.work / "secrets/key.txt").read_text() == "hidden\n"
-
-
-def test_leaving_the_trial_asks_before_it_runs(machine: UserMachine) -> None:
-    script = [
-        calls(call("bash", command="python3 -c \"import urllib.request as r; r.urlopen('http://10.0.0.1/')\"")),
-        calls(call("bash", command="echo outside > here.txt", sandbox=False)),
-        says("Done."),
-    ]
-    with piped(machine, script, "go") as (program, server):
-        asked = program.hear("approval.requested")
-        assert not (machine.work / "here.txt").exists()
-        assert asked["data"]["changes"] is None
-        program.tell(type="approval", request_id=asked["data"]["request_id"], decision="approve")
-        program.hear("run.ended")
-        assert program.end() == 0
-        ((first, is_error),) = results_in(bodies_of(server)[1])
-
-    assert is_error
-    assert "`sandbox: false`" in first
-    assert (machine.work / "here.txt").read_text() == "outside\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, *only_long(signal.SIGTERM)])

@@ -70,7 +70,7 @@ def test_a_headless_demo_run_reads_a_real_file(environment: Path, tmp_path: Path
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120)
 
     assert used.stdout.startswith(str(environment)), "the checkout is not used"
-    answer = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
     assert (answer["is_error"], answer["tool_calls"]) == (False, 1)
     assert "quick brown fox" in answer["result"]

@@ -6,22 +6,6 @@ from .script import bodies_of, call, calls, fails, results_in, says, step, text_
 from .user_machine import UserMachine
 
 
-def test_parallel_calls_really_run_at_the_same_time(machine: UserMachine) -> None:
-    # Each call waits for the other's file: run in sequence, they would never end.
-    meet = "touch {0}; until [ -e {1} ]; do sleep 0.05; done; echo {0} met {1}"
-    script = [
-        calls(call("bash", command=meet.format("left", "right")), call("bash", command=meet.format("right", "left"))),
-        says("They met."),
-    ]
-    with ServerThread(script) as server:
-        options = ("--permission-mode", "allow", "--strategy", "parallel")
-        done = machine.run("-p", "let them meet", *options, variables=server.environment)
-        _, second = bodies_of(server)
-
-    assert done.stdout == "They met.\n"
-    assert results_in(second) == [("left met right", False), ("right met left", False)]
-
-
 def test_broken_streams_and_failed_requests_are_retried_or_reported(machine: UserMachine) -> None:
     target = machine.work / "target.txt"
     broken: list[dict[str, object]] = [
