@@ -37,8 +37,8 @@ from tests.support.server_process import ServerProcess
 from tests.support.terminal import Terminal
 from tests.tools.calls import call
 from tests.ui.app.saved_sessions import MINUTE, NOW, save
+from tui_agent.session.journal_counts import read_statistics
 from tui_agent.session.store import SessionStore
-from tui_agent.session.usage_statistics import read_statistics
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.read_tool import ReadTool

@@ -20,11 +20,11 @@ from tests.support.examples import examples
 from tests.support.table import table
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.cli.installation_checks import examine
+from tui_agent.hook_files.file_hook import MAX_SCRIPTS, changed_script, read_scripts
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
-from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
-from tui_agent.hook_files.pattern_cost import is_costly
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,
+    is_costly,
     is_matched,
     names_of_tool,
     own_input,

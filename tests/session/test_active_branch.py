@@ -13,7 +13,7 @@ from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import Noticed, SessionRewound
 from tui_agent.protocol.messages import user_message
-from tui_agent.session.active_branch import active_events
+from tui_agent.session.event_folds import active_events
 from tui_agent.session.history_fold import messages_of
 
 

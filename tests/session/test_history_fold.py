@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.session.folded import stored
 from tests.session.played_sessions import (
     FULL_SESSION,
     PlayedCall,
@@ -33,11 +34,7 @@ from tui_agent.protocol.messages import (
 from tui_agent.session.history_fold import (
     NOT_STARTED,
     OUTCOME_UNKNOWN,
-    added_folders,
-    granted_rules,
     messages_of,
-    restricting_rules,
-    waiting_messages,
 )
 
 ONE_CALL = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(text="42"),)), PlayedStep(("Done.",)))),)
@@ -132,7 +129,7 @@ def test_a_delivered_message_missing_from_the_conversation_still_waits() -> None
     envelopes = play(FULL_SESSION)
     delivered = next(place for place, envelope in enumerate(envelopes) if envelope.type == "steering.delivered")
 
-    assert len(waiting_messages(envelopes[: delivered + 1])) == 1
+    assert len(stored(envelopes[: delivered + 1]).waiting) == 1
 
 
 def answered(rule: str | None, scope: str = "session", by: str = "user", decision: str = "approve") -> ApprovalResolved:
@@ -157,8 +154,8 @@ def test_rules_allowed_for_the_session_are_restored(tmp_path: Path) -> None:
     ]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
 
-    assert granted_rules(envelopes, tmp_path) == ("bash(git status:*)", "edit(docs/**)")
-    assert granted_rules(envelopes, tmp_path / "other") == ("edit(src/**)",)
+    assert stored(envelopes).grants(tmp_path) == ("bash(git status:*)", "edit(docs/**)")
+    assert stored(envelopes).grants(tmp_path / "other") == ("edit(src/**)",)
 
 
 def rule_noticed(change: str, verdict: str, rule: str) -> Noticed:
@@ -179,9 +176,9 @@ def test_rules_that_the_user_added_and_removed_are_those_of_the_session(tmp_path
     ]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
 
-    assert granted_rules(envelopes, tmp_path) == ("bash(make:*)", "bash(ls:*)")
-    assert granted_rules(envelopes, tmp_path / "other") == ()
-    assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
+    assert stored(envelopes).grants(tmp_path) == ("bash(make:*)", "bash(ls:*)")
+    assert stored(envelopes).grants(tmp_path / "other") == ()
+    assert stored(envelopes).restrictions == (("deny", "bash(rm:*)"),)
 
 
 def test_a_fork_keeps_folders_and_what_restricts_the_original(tmp_path: Path) -> None:
@@ -195,7 +192,7 @@ def test_a_fork_keeps_folders_and_what_restricts_the_original(tmp_path: Path) ->
     ]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
 
-    assert granted_rules(envelopes, tmp_path) == ("bash(make:*)",)
-    assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
-    assert added_folders(envelopes, tmp_path) == ("/docs",)
-    assert added_folders(envelopes, tmp_path / "other") == ()
+    assert stored(envelopes).grants(tmp_path) == ("bash(make:*)",)
+    assert stored(envelopes).restrictions == (("deny", "bash(rm:*)"),)
+    assert stored(envelopes).folders(tmp_path) == ("/docs",)
+    assert stored(envelopes).folders(tmp_path / "other") == ()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.ui.app.saved_sessions import save
-from tui_agent.session.preview import HEAD_SIZE, TAIL_SIZE, read_preview
+from tui_agent.session.summary import HEAD_SIZE, PREVIEW_TAIL_SIZE, read_preview
 
 
 def test_a_preview_has_first_prompt_last_answer_and_changed_files(tmp_path: Path) -> None:
@@ -23,8 +23,8 @@ def test_a_preview_has_first_prompt_last_answer_and_changed_files(tmp_path: Path
 def test_a_long_journal_is_read_at_its_ends_only(tmp_path: Path) -> None:
     path = save(tmp_path, "one", tmp_path, "fix it", "Fixed.")
     *lines, last = path.read_text("utf-8").splitlines(keepends=True)
-    filler = "x" * 1_000 + "\n"
-    path.write_text("".join(lines[:3]) + filler * ((HEAD_SIZE + TAIL_SIZE) // 1_000 + 10) + "".join(lines[3:]) + last)
+    filler = ("x" * 1_000 + "\n") * ((HEAD_SIZE + PREVIEW_TAIL_SIZE) // 1_000 + 10)
+    path.write_text("".join(lines[:3]) + filler + "".join(lines[3:]) + last)
 
     preview = read_preview(path)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.session.folded import stored
 from tests.session.real_agents import agent_for, bus_for, recorded, said
 from tests.support.examples import examples
 from tests.support.table import table
@@ -23,7 +24,7 @@ from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Reply, Step, Wait, call, fail, reply
 from tui_agent.session import Disk, JournalWriter, SessionStore, StoredSession, parse_journal
-from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of, waiting_messages
+from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -81,7 +82,7 @@ async def test_an_effect_of_a_lost_response_is_known_wherever_the_journal_ends(
     begun = next(place for place, line in enumerate(lines) if b'"type":"tool.started"' in line)
     for end in range(begun + 1, len(lines) + 1):
         envelopes = parse_journal(b"".join(lines[:end])).envelopes
-        told = [*messages_of(envelopes), *waiting_messages(envelopes)]
+        told = [*messages_of(envelopes), *stored(envelopes).waiting]
         calls = [made.arguments for one in told if isinstance(one, AssistantMessage) for made in one.tool_calls]
         notices = [one for one in told if isinstance(one, UserMessage) and "trace='x'" in one.text]
         results = [one.text for one in told if isinstance(one, ToolResultMessage)]
@@ -94,6 +95,7 @@ async def test_an_effect_of_a_lost_response_is_known_wherever_the_journal_ends(
 KILLED = """
 import asyncio, sys
 from pathlib import Path
+from tests.session.folded import stored
 from tests.session.real_agents import agent_for, bus_for, recorded
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import call, reply

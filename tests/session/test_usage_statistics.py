@@ -5,7 +5,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from tui_agent.session.usage_statistics import read_statistics
+from tui_agent.session.journal_counts import read_statistics
 
 DAY, NEXT = date(2026, 3, 1), date(2026, 3, 2)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.folded import same_conversation
+from tests.session.folded import same_conversation, stored
 from tests.session.played_sessions import SESSION, PlayedRun, Player, played_sessions
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
 from tests.support.transcript_checks import validate_events, validate_history
@@ -25,7 +25,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Pe
 from tui_agent.protocol.tool import Tool
 from tui_agent.providers import ScriptedProvider, Wait, fail
 from tui_agent.providers.scripted_provider import Step, call, reply
-from tui_agent.session import SessionStore, StoredSession, resumable_conversation, unfinished
+from tui_agent.session import SessionStore, StoredSession, unfinished
 
 APPROVE, DENY = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny", note="not any more")
 
@@ -283,7 +283,7 @@ def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     asking = [place for place, envelope in enumerate(told, 1) if isinstance(envelope.event, ApprovalRequested)]
     part = told[: data.draw(st.sampled_from(asking or [len(told)]))]
 
-    end = resumable_conversation(part)
+    end = stored(part).resumable_conversation
 
     if end is None:
         return
@@ -295,7 +295,7 @@ def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     validate_history(history.messages())
     closing = unfinished(part, {call.call_id for call in end.calls}).closing
     closed = [*part, *(Envelope(each.event, part[-1].seq + 1, 0, 0.0, each.origin) for each in closing)]
-    again = resumable_conversation(closed)
+    again = stored(closed).resumable_conversation
     assert again is not None
     assert [(call.call_id, call.request is not None) for call in again.calls] == [
         (call.call_id, call.request is not None) for call in end.calls

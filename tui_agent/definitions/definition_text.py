@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.foreign_record import FOREIGN_TOOL_NAMES
 from tui_agent.protocol.messages import is_array, is_object
 
 MAX_FRONT_MATTER = 16 * 1024
@@ -23,30 +24,10 @@ _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTI
 _PLAIN = re.compile(r"^(description|argument-hint):[ \t]+([^\s'\"|>].*)$", re.MULTILINE)
 """Values that people write without the quotes that YAML wants, such as `[issue] [label]`."""
 
-TOOL_NAMES = {
-    "bash": "bash",
-    "read": "read",
-    "write": "write",
-    "edit": "edit",
-    "multiedit": "edit",
+_TOOL_NAMES = {
+    **{name.lower(): tool for tool, names in FOREIGN_TOOL_NAMES.items() for name in names},
     "notebookedit": "edit",
-    "notebookread": "read",
-    "glob": "glob",
-    "grep": "grep",
     "ls": "glob",
-    "task": "agent",
-    "agent": "agent",
-    "webfetch": "fetch",
-    "websearch": "web_search",
-    "todowrite": "todo",
-    "bashoutput": "bash_output",
-    "taskoutput": "bash_output",
-    "killshell": "kill_bash",
-    "killbash": "kill_bash",
-    "taskstop": "kill_bash",
-    "skill": "skill",
-    "askuserquestion": "ask_user",
-    "exitplanmode": "present_plan",
     "all": "*",
 }
 """Our names for the tools of other agents, in lower case."""
@@ -128,7 +109,7 @@ class Document:
         if not all(isinstance(part, str) for part in parts):
             raise FrontMatterError(f"`{key}` must list names of tools", self.line(key))
         names = [match[1] for part in parts for match in _TOOL.finditer(str(part))]
-        known = [TOOL_NAMES.get(name.lower(), name) for name in names]
+        known = [_TOOL_NAMES.get(name.lower(), name) for name in names]
         return tuple(dict.fromkeys([*known, *(_BEHIND_BASH if "bash" in known else ())]))
 
 

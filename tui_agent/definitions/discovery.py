@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tui_agent.protocol.foreign_record import RecordFormat, as_list
+from tui_agent.protocol.foreign_record import LENIENT_MODES, RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.repository_files import repository_root, target_outside
@@ -52,8 +52,6 @@ _FORMATS: dict[Kind, RecordFormat] = {
         frozenset(("hooks", "permissionMode", "permission", "permissions", "isolation")),
     ),
 }
-_LENIENT_MODES = ("default", "acceptEdits", "bypassPermissions", "auto")
-"""Permission modes that restrict nothing; the mode of the session counts."""
 _NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9][\w.-]*", re.ASCII)
 _SKILL_FILE = "SKILL.md"
 _File: TypeAlias = tuple[Path, str]
@@ -277,7 +275,7 @@ def _tools(document: Document, allowed: str, forbidden: str) -> tuple[str, ...] 
 
 def _expect_supported(kind: Kind, fields: JsonObject, document: Document) -> None:
     changing = _FORMATS[kind].changing(fields)
-    if fields.get("shell") == "bash" or fields.get("permissionMode") in _LENIENT_MODES:
+    if fields.get("shell") == "bash" or fields.get("permissionMode") in LENIENT_MODES:
         changing = tuple(key for key in changing if key not in ("shell", "permissionMode"))
     if changing:
         line = min(document.line(key) for key in changing)

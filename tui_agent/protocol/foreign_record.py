@@ -1,8 +1,31 @@
-"""Records in the formats of other programs: which of their fields are used here, and what the others mean."""
+"""Records in the formats of other programs: which of their fields are used here, what the others mean, and names."""
 
 from dataclasses import dataclass
 
 from .messages import JsonObject
+
+FOREIGN_TOOL_NAMES: dict[str, tuple[str, ...]] = {
+    "bash": ("Bash",),
+    "read": ("Read", "NotebookRead"),
+    "write": ("Write",),
+    "edit": ("Edit", "MultiEdit"),
+    "notebook_edit": ("NotebookEdit",),
+    "glob": ("Glob",),
+    "grep": ("Grep",),
+    "agent": ("Task", "Agent"),
+    "fetch": ("WebFetch",),
+    "web_search": ("WebSearch",),
+    "todo": ("TodoWrite",),
+    "ask_user": ("AskUserQuestion",),
+    "present_plan": ("ExitPlanMode",),
+    "skill": ("Skill",),
+    "bash_output": ("BashOutput", "TaskOutput"),
+    "kill_bash": ("KillShell", "KillBash", "TaskStop"),
+}
+"""The other agent's name of each tool, and further ones that matchers use."""
+
+LENIENT_MODES = ("default", "acceptEdits", "bypassPermissions", "auto")
+"""Permission modes of other agents that restrict nothing."""
 
 
 @dataclass(frozen=True, slots=True)

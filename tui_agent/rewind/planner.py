@@ -13,15 +13,28 @@ from itertools import pairwise
 from pathlib import Path
 
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.events import FileChanged, FileState
-from tui_agent.protocol.facts.rewind_facts import FileStep, StepKind
+from tui_agent.protocol.events import (
+    ChangesKept,
+    FileChanged,
+    FileState,
+    MessageEnded,
+    MessageStarted,
+    SessionRewound,
+    ToolData,
+    ToolEnded,
+    ToolStarted,
+)
+from tui_agent.protocol.facts.rewind_facts import FileStep, RewindPoint, StepKind
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.tool import EFFECTS_DATA
+from tui_agent.session.event_folds import active_events
+from tui_agent.session.history_fold import ROOT_AGENT
 from tui_agent.tools.atomic_write import replace_file, temporary_name
 from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of, diff_between, read_file_state, same_file
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
-
-from .file_history import RecordedChange
 
 NOT_KEPT = "its earlier content was not saved: the file was too large, or the session's limit was reached"
 NOT_KNOWN = "its earlier content was not recorded"
@@ -31,6 +44,122 @@ CHANGED_LATER = "a later call changed it again; that change would be lost"
 NOT_COMPARED = "it is too large to be compared with the content the agent left"
 
 DIFF_SHOWN = 40_000
+
+
+def changes_in(envelopes: Iterable[Envelope], after: int = 0) -> list[FileChanged]:
+    """Return all changes of files after an event in order, including those of sub-agents and of earlier rewinds."""
+    return [event for one in envelopes if isinstance(event := one.event, FileChanged) and one.seq > after]
+
+
+def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
+    """Return the number of commands after an event whose changes are unknown, because the tree was not compared."""
+    unknown: set[str] = set()
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolEnded(call_id=call_id, details={"files_changed": None}) if envelope.seq > after:
+                unknown.add(call_id)
+            case ToolData(call_id=call_id, kind=kind, data={"files_changed": int()}) if kind == EFFECTS_DATA:
+                unknown.discard(call_id)
+            case _:
+                pass
+    return len(unknown)
+
+
+def uncovered_targets(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
+    """Return what the commands of these events named and changed, and of which nothing was saved."""
+    found: dict[str, None] = {}
+    for envelope in envelopes:
+        match envelope.event:
+            case (
+                ToolEnded(details={"not_covered": [*names]}) | ToolData(kind="effects", data={"not_covered": [*names]})
+            ):
+                found |= dict.fromkeys(map(str, names))
+            case _:
+                pass
+    return tuple(found)
+
+
+def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:
+    """Return tool and summary of each call after an event that was interrupted and may have changed something."""
+    started: dict[str, ToolStarted] = {}
+    untouched: set[str] = set()
+    found: list[str] = []
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolStarted(read_only=False) as event if envelope.seq > after:
+                started[event.call_id] = event
+                # Of a trial nothing is in the workspace before it is kept.
+                untouched |= {event.call_id} if event.place != "outside" else set()
+            case ChangesKept(call_id=call_id):
+                untouched.discard(call_id)
+            case ToolEnded(status="interrupted", call_id=call_id) if call_id in untouched:
+                pass
+            case ToolEnded(status="interrupted", call_id=call_id) if call_id in started:
+                begun = started.pop(call_id)
+                found.append(f"{begun.name} {begun.summary}".strip())
+            case _:
+                pass
+    return tuple(found)
+
+
+def call_subtree(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:
+    """Return the ids of a call, of one that ran for it, of all calls of the sub-agents it started, and of theirs."""
+    found = {call_id}
+    for envelope in envelopes:
+        if isinstance(envelope.event, ToolStarted) and envelope.event.call_id in found and envelope.event.adopted_from:
+            found.add(envelope.event.adopted_from)
+        own = getattr(envelope.event, "call_id", None)
+        if isinstance(own, str) and envelope.origin.parent_call_id in found:
+            found.add(own)
+    return frozenset(found)
+
+
+def rewind_points(envelopes: Sequence[Envelope]) -> tuple[RewindPoint, ...]:
+    """Return the moments before each user message in the conversation and before each rewind, newest first."""
+    points = [*_turns(active_events(envelopes)), *_rewinds(envelopes)]
+    points.sort(key=lambda point: point.seq, reverse=True)
+    changes = [(one.seq, one.event) for one in envelopes if isinstance(one.event, FileChanged)]
+    counted: list[RewindPoint] = []
+    paths: set[str] = set()
+    added = removed = 0
+    for point in points:
+        while changes and changes[-1][0] > point.seq:
+            _, change = changes.pop()
+            paths.add(change.path)
+            added += change.added
+            removed += change.removed
+        counted.append(RewindPoint(point.seq, point.time, point.text, point.is_turn, len(paths), added, removed))
+    return tuple(counted)
+
+
+def _turns(path: Iterable[Envelope]) -> list[RewindPoint]:
+    """Return the moments before the messages of the user."""
+    begun: dict[str, int] = {}
+    points: list[RewindPoint] = []
+    for envelope in path:
+        if envelope.origin.agent_id != ROOT_AGENT:
+            continue
+        match envelope.event:
+            case MessageStarted(role="user", message_id=message_id):
+                begun.setdefault(message_id, envelope.seq)
+            case MessageEnded(message=UserMessage() as message) if message.is_from_user:
+                seq = begun.get(message.id, envelope.seq) - 1
+                points.append(RewindPoint(seq, envelope.ts, message.text))
+            case _:
+                pass
+    return points
+
+
+def _rewinds(envelopes: Iterable[Envelope]) -> list[RewindPoint]:
+    """Return the moments before each rewind."""
+    return [
+        RewindPoint(event.from_seq, envelope.ts, event.text, is_turn=False)
+        for envelope in envelopes
+        if isinstance(event := envelope.event, SessionRewound)
+    ]
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +187,23 @@ class _Reading:
 
 
 def plan_rewind(
-    changes: Sequence[RecordedChange], to_seq: int, contents: ContentStore, shown: Callable[[Path], str]
+    changes: Iterable[FileChanged], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
-    """Return the steps that bring every file back to its state right after an event. Blocks.
+    """Return the steps that bring every file back to its state before these changes. Blocks.
 
-    The changes are all of the session. Planning adds nothing to the contents; `shown` returns the name of a file for
-    messages.
+    The changes are all of the session after an event. Planning adds nothing to the contents; `shown` returns the name
+    of a file for messages.
     """
-    steps: list[FileStep] = []
-    for path, ours in _by_path(change for change in changes if change.seq > to_seq).items():
-        step = _step(Path(path), ours, (), contents, shown)
-        steps.extend([step] if step is not None else [])
-    return tuple(sorted(steps, key=lambda step: step.shown))
+    steps = [_step(Path(path), ours, (), contents, shown) for path, ours in by_path(changes).items()]
+    return tuple(sorted(filter(None, steps), key=lambda step: step.shown))
 
 
 def plan_call_undo(
-    changes: Sequence[RecordedChange], calls: frozenset[str], contents: ContentStore, shown: Callable[[Path], str]
+    changes: Sequence[FileChanged], calls: frozenset[str], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
     """Return the steps that undo the changes of these calls. Blocks."""
     steps: list[FileStep] = []
-    for path, recorded in _by_path(changes).items():
+    for path, recorded in by_path(changes).items():
         places = [place for place, change in enumerate(recorded) if change.call_id in calls]
         if places:
             ours, later = recorded[places[0] : places[-1] + 1], recorded[places[-1] + 1 :]
@@ -86,8 +212,9 @@ def plan_call_undo(
     return tuple(sorted(steps, key=lambda step: step.shown))
 
 
-def _by_path(changes: Iterable[RecordedChange]) -> dict[str, list[RecordedChange]]:
-    found: dict[str, list[RecordedChange]] = {}
+def by_path(changes: Iterable[FileChanged]) -> dict[str, list[FileChanged]]:
+    """Return the changes of each file, in order."""
+    found: dict[str, list[FileChanged]] = {}
     for change in changes:
         found.setdefault(change.path, []).append(change)
     return found
@@ -95,8 +222,8 @@ def _by_path(changes: Iterable[RecordedChange]) -> dict[str, list[RecordedChange
 
 def _step(
     path: Path,
-    ours: Sequence[RecordedChange],
-    later: Sequence[RecordedChange],
+    ours: Sequence[FileChanged],
+    later: Sequence[FileChanged],
     contents: ContentStore,
     shown: Callable[[Path], str],
 ) -> FileStep | None:
@@ -125,7 +252,7 @@ def _step(
     return replace(step, diff=reading.diff(now, target))
 
 
-def _gap(changes: Sequence[RecordedChange]) -> tuple[RecordedChange, RecordedChange] | None:
+def _gap(changes: Sequence[FileChanged]) -> tuple[FileChanged, FileChanged] | None:
     """Return the first two changes between which someone else changed the file, or may have."""
     for one, other in pairwise(changes):
         if not (one.known and other.known and same_file(one.after, other.before)):
@@ -144,6 +271,9 @@ def _present_content(path: Path, state: FileState) -> bytes | None:
         return path.read_bytes() if os.path.getsize(path) == state.size else None
     except OSError:
         return None
+
+
+# --- one file ---------------------------------------------------------------------------------------------------------
 
 
 def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[FileChanged, ...]:

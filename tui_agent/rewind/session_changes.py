@@ -10,7 +10,10 @@ from pathlib import Path
 from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff, DiffHunk
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.events import FileState
+from tui_agent.protocol.events import (
+    FileChanged,
+    FileState,
+)
 from tui_agent.protocol.facts.diff_facts import ChangedFile, FileDifference
 from tui_agent.protocol.facts.rewind_facts import FileStep
 from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
@@ -19,8 +22,7 @@ from tui_agent.tools.file_versions import digest_of
 from tui_agent.tools.pinned_directory import open_regular_file
 from tui_agent.tools.text_format import is_binary, printable_name
 
-from .file_history import RecordedChange
-from .planner import CHANGED_SINCE, NOT_KEPT, NOT_KNOWN
+from .planner import CHANGED_SINCE, NOT_KEPT, NOT_KNOWN, by_path
 
 _COUNT_SECONDS = 0.5
 """Most seconds for counting lines of a list; other files are counted when they are shown."""
@@ -28,24 +30,19 @@ _TOO_LARGE = "it is too large to be saved, so an undo could not be undone"
 _HAS_CHANGED = "it changed after its differences were shown; it was not touched"
 
 
-def states_before(changes: Iterable[RecordedChange]) -> dict[Path, RecordedChange]:
-    """Return the first change of each file, which has its state before the session."""
-    found: dict[Path, RecordedChange] = {}
-    for change in changes:
-        found.setdefault(Path(change.path), change)
-    return found
+def restores_start(steps: Iterable[FileStep], changes: Iterable[FileChanged]) -> bool:
+    """Return True if the steps bring each file to its state before the session."""
+    first = {Path(path): recorded[0].before for path, recorded in by_path(changes).items()}
+    return all(step.path in first and same_file(first[step.path], step.target) for step in steps)
 
 
 def changed_files(
-    changes: Iterable[RecordedChange], contents: ContentStore, shown: Callable[[Path], str]
+    changes: Iterable[FileChanged], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[ChangedFile, ...]:
     """Return the files that a session has changed and that are not as they were before, by name. Blocks."""
-    by_path: dict[str, list[RecordedChange]] = {}
-    for change in changes:
-        by_path.setdefault(change.path, []).append(change)
     deadline = time.monotonic() + _COUNT_SECONDS
     found: list[ChangedFile] = []
-    for name, recorded in by_path.items():
+    for name, recorded in by_path(changes).items():
         file = _changed_file(Path(name), recorded[0], recorded[-1], shown)
         if file is None:
             continue
@@ -57,7 +54,7 @@ def changed_files(
 
 
 def _changed_file(
-    path: Path, first: RecordedChange, last: RecordedChange, shown: Callable[[Path], str]
+    path: Path, first: FileChanged, last: FileChanged, shown: Callable[[Path], str]
 ) -> ChangedFile | None:
     """Return a file that the session has changed; None if it is as before."""
     file = ChangedFile(path, shown(path), "changed", "session", before=first.before)

@@ -16,7 +16,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-from tui_agent.session.usage_statistics import UsageStatistics, read_statistics
+from tui_agent.session.journal_counts import UsageStatistics, read_statistics
 from tui_agent.tools.processes.child_environment import child_environment
 
 from .command_output import run_line

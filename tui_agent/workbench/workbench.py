@@ -13,7 +13,7 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.rewind import Rewinder
-from tui_agent.session.active_branch import active_events
+from tui_agent.session.event_folds import active_events
 
 from .agent_setup import open_agent
 from .configuration.launch_options import LaunchOptions

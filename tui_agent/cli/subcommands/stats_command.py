@@ -7,7 +7,7 @@ import click
 from tui_agent.cli.process.controlling_terminal import say, say_json
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
-from tui_agent.session.usage_statistics import read_statistics
+from tui_agent.session.journal_counts import read_statistics
 from tui_agent.settings import Locations
 
 _WIDTH = 100

@@ -13,8 +13,7 @@ from tui_agent.settings import LoadedSettings, RuleSetting, content_digest
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
-    from tui_agent.hook_files.file_hook import FileHook, HookFile, Origin
-    from tui_agent.hook_files.hook_scripts import Script
+    from tui_agent.hook_files.file_hook import FileHook, HookFile, Origin, Script
 
 _FOLDER = ".claude"
 _PROJECT_NAMES = ("settings.json", "settings.local.json")
@@ -91,8 +90,7 @@ def project_hooks(folder: Path) -> FoundHooks:
     paths = [path for path in paths if os.path.lexists(path) and os.path.realpath(path) != own]
     if not paths:
         return NO_HOOKS
-    from tui_agent.hook_files.file_hook import HookFile
-    from tui_agent.hook_files.hook_scripts import read_scripts
+    from tui_agent.hook_files.file_hook import HookFile, read_scripts
 
     outside = {path: target for path in paths if (target := target_outside(path, here)) is not None}
     links = tuple(refusal(Path(os.path.relpath(path, here)), target) for path, target in outside.items())
