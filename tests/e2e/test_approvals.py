@@ -1,12 +1,9 @@
 """Answers by one key: each key has its effect, and other input never counts as an answer."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from tests.support.server_thread import ServerThread
 
-from .script import Block, Reply, bodies_of, call, calls, results_in, says, step
-from .user_machine import App, UserMachine
+from .script import Block, Reply, bodies_of, call, calls, says, step
+from .user_machine import UserMachine
 
 BEFORE = "one\ntwo\nthree\n"
 EDIT = call("edit", path="list.txt", old_string="two", new_string="2")
@@ -17,78 +14,9 @@ def changing(*more: Reply, edit: Block = EDIT) -> list[Reply]:
     return [calls(call("read", path="list.txt")), calls(edit), *more]
 
 
-@contextmanager
-def asked(
-    machine: UserMachine, script: list[Reply], *options: str, tool: str = "edit"
-) -> Iterator[tuple[App, ServerThread]]:
-    """The program with an approval dialog on the screen."""
-    machine.file("list.txt", BEFORE)
-    with ServerThread(script) as server, machine.app_on(server, *options) as app:
-        app.ready()
-        app.say("change it")
-        app.wait_for_question(tool)
-        yield app, server
-
-
-def ask_again(app: App) -> None:
-    """Send another message, whose run asks to edit again."""
-    app.wait_for_status("ready")
-    app.say("try again")
-    app.wait_for_question("edit")
-
-
 def text_of(machine: UserMachine) -> str:
     """Return the current content of the file."""
     return (machine.work / "list.txt").read_text("utf-8")
-
-
-def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) -> None:
-    refused = [says("As you like."), calls(EDIT), says("I see."), calls(EDIT), says("Without it.")]
-    with asked(machine, changing(*refused, calls(EDIT), says("Changed at last."))) as (app, server):
-        app.wait_for_all("list.txt", "- two", "+ 2")
-        app.wait_for_call("▲", 2, "edit")
-        app.press("n")
-        app.wait_for_words("you denied it")
-        app.wait_for_words("As you like.")
-        app.wait_for_call("⊘", 2, "edit")
-
-        ask_again(app)
-        app.press("f")
-        app.wait_for("Type the reason")
-        app.type("yes, no, say n: keep the word two")
-        app.wait_for("keep the word two")
-        app.press("enter")
-        app.wait_for_words("you denied it: yes, no, say n: keep the word two")
-        app.wait_for_words("I see.")
-
-        ask_again(app)
-        app.press("k")
-        app.wait_for_words("Without it.")
-        app.wait_for_call("⤼", 4, "edit")
-        app.wait_for_words("you skipped")
-
-        ask_again(app)
-        app.press("escape")
-        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
-        app.wait_for_call("▲", 5, "edit")
-        app.type("y n s")
-        app.wait_for_draft("y n s")
-        assert text_of(machine) == BEFORE
-        app.press("ctrl+c")
-        app.wait_for_draft("")
-        # The same keys as a Russian layout sends them.
-        app.write("\x1b[1085;5u")
-        app.wait_for_question("edit")
-        app.write("\x1b[1085;;1085u")
-        app.wait_for_words("Changed at last.")
-        app.wait_for_call("✔", 5, "edit")
-        bodies = bodies_of(server)
-        app.quit()
-
-    results = [results_in(bodies[number])[-1] for number in (2, 4, 6, 8)]
-    assert [is_error for _, is_error in results] == [True, True, True, False]
-    assert "yes, no, say n: keep the word two" in results[1][0]
-    assert text_of(machine) == "one\n2\nthree\n"
 
 
 def test_typing_and_pastes_never_answer_and_the_draft_is_untouched(machine: UserMachine) -> None:

@@ -24,15 +24,6 @@ def nothing_left(machine: UserMachine) -> Iterator[None]:
         os.kill(pid, signal.SIGKILL)
 
 
-def server_command(machine: UserMachine) -> str:
-    """Return a command that prints a line and then waits for a file, as a server waits for requests."""
-    return f"echo listening; until [ -e stop ]; do sleep 0.05; done; echo stopping; : {machine.tag}"
-
-
-def start(machine: UserMachine) -> dict[str, object]:
-    return call("bash", command=server_command(machine), run_in_background=True)
-
-
 def test_ends_are_reported_and_jobs_are_stopped_handed_over_and_detached(machine: UserMachine) -> None:
     command = f"echo listening; until [ -e {{0}} ]; do sleep 0.05; done; echo stopping; : {machine.tag}"
     first, second, third, fourth = (
@@ -89,27 +80,3 @@ def test_ends_are_reported_and_jobs_are_stopped_handed_over_and_detached(machine
             assert living_in(machine.work) != []
             (machine.work / "stop4").touch()
             assert eventually(lambda: living_in(machine.work) == [], 30)
-
-
-def test_a_killed_program_takes_them_along_or_names_them(machine: UserMachine) -> None:
-    command = f"sleep {machine.tag} & echo listening; sleep {machine.tag}"
-    script = [calls(call("bash", command=command, run_in_background=True)), says("It runs."), says("I know.")]
-    with ServerThread(script) as server:
-        with machine.app_on(server, *ALLOWED) as app:
-            app.ready()
-            app.say("start it")
-            app.wait_for_words("It runs.")
-            app.wait_for(lambda _: any("tool.ended" in journal.read_text("utf-8") for journal in machine.journals))
-            app.process.send_signal(signal.SIGKILL)
-            app.wait_for_end()
-        with machine.app_on(server, *ALLOWED, "--continue") as app:
-            app.ready()
-            if machine.processes():
-                app.wait_for_words("Still running since tui-agent was killed")
-                app.say("/jobs kill")
-                app.wait_for_words("Ended: sleep (pid")
-            app.say("and now")
-            app.wait_for_words("I know.")
-            app.quit()
-        assert "bash_1" in words_in(bodies_of(server)[2])[-2]
-    assert eventually(lambda: living_in(machine.work) == [], 30)

@@ -12,10 +12,8 @@ import pytest
 from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 
-from .script import Reply, bodies_of, call, calls, results_in, says, text_block, until, words_in
+from .script import Reply, bodies_of, call, calls, says, until, words_in
 from .user_machine import UserMachine
-
-WRITE = call("write", path="new.txt", content="x\n")
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
@@ -74,23 +72,6 @@ def piped(machine: UserMachine, script: list[Reply], *options: str) -> Iterator[
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def test_json_is_one_object_and_the_prompt_comes_from_a_pipe(machine: UserMachine) -> None:
-    machine.file("a.txt", "alpha\n")
-    script = [calls(call("read", path="a.txt")), says("Done.")]
-    options = ("--output-format", "json", "--session", "s1")
-    with ServerThread(script) as server:
-        done = machine.run("-p", *options, stdin="read it\nof two lines\n", variables=server.environment)
-        assert words_in(bodies_of(server)[0])[0].strip() == "read it\nof two lines"
-
-    (answer,) = lines_of(done.stdout)
-    assert done.returncode == 0
-    keys = ["session_id", "result", "is_error", "reason", "usage", "cost_usd", "steps", "tool_calls", "duration_ms"]
-    assert list(answer) == keys
-    assert (answer["session_id"], answer["result"], answer["is_error"]) == ("s1", "Done.", False)
-    assert (answer["reason"], answer["steps"], answer["tool_calls"]) == ("done", 2, 1)
-    assert answer["usage"]["output_tokens"] == 40
-
-
 def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]
@@ -113,48 +94,6 @@ def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMa
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_request_is_answered_by_its_id(machine: UserMachine) -> None:
-    script = [calls(WRITE), calls(call("write", path="other.txt", content="y\n")), says("One of two.")]
-    with piped(machine, script) as (program, server):
-        program.tell(type="user", text="write both")
-        first = program.hear("approval.requested")["data"]
-        assert (first["tool"], first["args"]["path"]) == ("write", "new.txt")
-        assert not (machine.work / "new.txt").exists()
-        program.tell(type="approval", request_id="ask_of_nobody", decision="approve")
-        program.hear("error")
-        program.tell(type="approval", request_id=first["request_id"], decision="approve")
-        second = program.hear("approval.requested")["data"]
-        program.tell(type="approval", request_id=second["request_id"], decision="deny", note="one is enough")
-        program.hear("run.ended")
-        assert program.end() == 0
-        *_, last = bodies_of(server)
-
-    ((text, is_error),) = results_in(last)
-    assert is_error
-    assert "one is enough" in text
-    assert (machine.work / "new.txt").exists()
-    assert not (machine.work / "other.txt").exists()
-    assert program.events[-1]["type"] == "run.ended"
-
-
-def test_a_plan_is_the_output_without_a_user_and_a_client_accepts_it(machine: UserMachine) -> None:
-    plan, options = "1. Look\n2. Change nothing", ("--permission-mode", "plan")
-    script = [calls(text_block("I looked."), call("present_plan", plan=plan)), says("Carried out.")]
-    with ServerThread(script) as server:
-        done = machine.run("-p", "plan it", *options, variables=server.environment)
-    assert (done.returncode, done.stdout) == (0, f"{plan}\n")
-
-    with piped(machine, script, *options) as (program, _):
-        program.tell(type="user", text="plan it")
-        asked = program.hear("approval.requested")["data"]
-        assert (asked["question"]["kind"], asked["question"]["message"]) == ("plan", plan)
-        answer = {"type": "approval", "request_id": asked["request_id"], "decision": "approve"}
-        program.tell(**answer, input={"mode": "accept_edits"})
-        assert program.hear("permission.mode_changed")["data"]["new"] == "accept_edits"
-        program.hear("run.ended")
-        assert program.end() == 0
 
 
 def test_one_process_serves_one_run_after_another_steers_and_skips_an_invalid_line(machine: UserMachine) -> None:

@@ -2,17 +2,15 @@
 
 import os
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from tests.support.examples import only_long
 from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
-from tests.tools.daemons import daemon, living_in, until_there
+from tests.tools.daemons import living_in
 
 from .script import Reply, call, calls, says
 from .user_machine import App, UserMachine
@@ -28,45 +26,6 @@ def nothing_left(machine: UserMachine) -> Iterator[None]:
     yield
     for pid in living_in(machine.work):
         os.kill(pid, signal.SIGKILL)
-
-
-def with_daemon(machine: UserMachine, then: str, name: str = "daemon") -> str:
-    """Return a command that starts an independent daemon, waits until it runs, and continues."""
-    return f"{daemon(machine.work, 'another title', name)}; {until_there(name)}; {then}"
-
-
-def quit_app(app: App) -> None:
-    app.press("ctrl+q")
-    app.wait_for_end()
-
-
-def told(number: signal.Signals) -> Callable[[App], None]:
-    def end(app: App) -> None:
-        app.process.send_signal(number)
-        app.wait_for_end()
-
-    return end
-
-
-ENDINGS = {
-    "quit": quit_app,
-    "TERM": told(signal.SIGTERM),
-    "HUP": told(signal.SIGHUP),
-}
-
-
-@pytest.mark.parametrize("ending", ["quit", "HUP", *only_long("TERM")])
-def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
-    command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
-    script = [calls(call("bash", command=command)), says("It went on.")]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        app.say("start it")
-        app.wait_for_row(r"^ +all are there")
-        assert len(living_in(machine.work)) > 2
-        ENDINGS[ending](app)
-        left = [pid for pid in living_in(machine.work) if pid != app.process.pid]
-        assert left == []
 
 
 def started(machine: UserMachine, server: ServerThread, *options: str) -> PipedProgram:
@@ -142,25 +101,3 @@ def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(mac
 
     assert ended.returncode == 0
     assert eventually(lambda: machine.processes() == [], 30)
-
-
-def test_a_process_with_a_reused_id_is_left_alone(machine: UserMachine) -> None:
-    with ServerThread(lasting(machine)) as server:
-        killed_while_it_ran(machine, server)
-        machine.end_processes()
-        innocent = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        try:
-            (journal,) = machine.journals
-            (started,) = [event["data"] for event in machine.events() if event["type"] == "process.started"]
-            text = journal.read_text("utf-8")
-            journal.write_text(text.replace(f'"pid":{started["pid"]}', f'"pid":{innocent.pid}'), "utf-8")
-
-            done = machine.run("-p", "go on", "--continue", *ALLOWED, variables=server.environment)
-            ended = machine.run("sessions", "end-processes", "mine")
-
-            assert (done.returncode, "Still running" in done.stderr) == (0, False)
-            assert ended.stdout == "no command of this session is running\n"
-            assert psutil.Process(innocent.pid).is_running()
-        finally:
-            innocent.kill()
-            innocent.wait()

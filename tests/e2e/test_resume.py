@@ -90,59 +90,6 @@ def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserM
                 app.quit()
 
 
-def test_the_dialog_is_shown_again_and_every_call_keeps_its_number(machine: UserMachine) -> None:
-    machine.file("a.txt", "alpha\n")
-    read = call("read", path="a.txt")
-    with ServerThread(
-        [calls(read), calls(read, call("write", path="new.txt", content="x\n")), says("Written.")]
-    ) as server:
-        start = ("--session", "talk", "write it")
-        for way in (signal.SIGKILL, "ctrl+q"):
-            with machine.app_on(server, *start) as app:
-                app.wait_for_question("write")
-                if isinstance(way, str):
-                    app.press("escape")
-                    app.wait_until_gone("f no, because")
-                    app.press(way)
-                else:
-                    app.process.send_signal(way)
-                app.wait_for_end()
-            assert not (machine.work / "new.txt").exists()
-            machine.end_processes()
-            start = ("--resume", "talk")
-
-        with machine.app_on(server, "--continue") as app:
-            app.wait_for_question("write")
-            app.press("y")
-            app.wait_for_words("Written.")
-            app.wait_for_status("ready")
-            app.wait_for_row(r"✔ read a\.txt · a\.txt")
-            app.wait_for_call("✔", 3, "write")
-            app.quit()
-
-    assert (machine.work / "new.txt").read_text() == "x\n"
-
-
-def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:
-    script = [says("The first answer."), says("The second answer.")]
-    with ServerThread(script) as server:
-        assert machine.run("-p", "the first question", "--session", "mine", variables=server.environment).stdout
-
-        with machine.app_on(server, "--resume", "mi") as app:
-            app.ready()
-            app.wait_for_words("The first answer.")
-            app.press("up")
-            app.wait_for_draft("the first question")
-            app.press("enter")
-            app.wait_for_words("The second answer.")
-            *_, last = bodies_of(server)
-            app.wait_for_status("ready")
-            app.quit()
-            assert "tui-agent --resume mine" in app.screen.text
-
-    assert words_in(last) == ["the first question", "the first question"]
-
-
 def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
     """The second program lists the options: close the first, fork, or continue without saving."""
     script = [says("Mine."), says("Only looked."), says("In the copy."), says("Still mine.")]
@@ -187,28 +134,3 @@ def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
         assert words_in(bodies_of(server)[-1]) == ["hello", "and again"]
         app.quit()
     assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in machine.journals)
-
-
-SLOW_DISK = """
-import sys, time
-
-class SlowDisk:
-    def find_spec(self, name, path, target=None):
-        while name == "tui_agent.workbench.workbench":
-            time.sleep(60)
-
-sys.meta_path.insert(0, SlowDisk())
-"""
-"""Run at the start of an interpreter: reads that the screen does not need never return."""
-
-
-def test_quitting_while_a_session_loads_does_not_wait_for_it(machine: UserMachine) -> None:
-    assert machine.run("-p", "--demo", "hello").returncode == 0
-    (machine.root / "sitecustomize.py").write_text(SLOW_DISK, "utf-8")
-
-    with machine.app("--demo", "--continue", variables={"PYTHONPATH": str(machine.root)}) as app:
-        app.wait_for_status("opening")
-        app.say("and then this")
-        app.wait_for_row(r"opening .*· 1 message to be sent")
-        app.quit()
-        assert "this message was not sent: and then this" in app.screen.text

@@ -2,39 +2,8 @@
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, says, words_in
+from .script import says
 from .user_machine import UserMachine
-
-
-def test_clear_begins_an_empty_session_and_resume_returns_to_the_first(machine: UserMachine) -> None:
-    script = [says("First answer."), says("Second answer."), says("Third answer.")]
-    with ServerThread(script) as server, machine.app_on(server, "--session", "one") as app:
-        app.ready()
-        app.say("first question")
-        app.wait_for_words("First answer.")
-        app.wait_for_status("ready")
-
-        app.say("/clear")
-        app.wait_for("/resume one returns to the one before, which is saved")
-        app.wait_until_gone("First answer.")
-        app.wait_for_status("ready")
-        app.say("second question")
-        app.wait_for_words("Second answer.")
-        app.wait_for_status("ready")
-        assert words_in(bodies_of(server)[-1]) == ["second question"]
-
-        app.say("/resume one")
-        app.wait_for_words("First answer.")
-        app.wait_for_words("── session resumed")
-        app.wait_for_status("ready")
-        app.say("third question")
-        app.wait_for_words("Third answer.")
-        app.wait_for_status("ready")
-        *_, last = bodies_of(server)
-        app.quit()
-
-    assert words_in(last) == ["first question", "third question"]
-    assert len(machine.journals) == 2
 
 
 def test_a_session_that_cannot_be_saved_runs_says_so_and_asks_before_it_is_lost(machine: UserMachine) -> None:

@@ -1,17 +1,15 @@
 """Commands in trials, as users of the whole program see them: a command runs at once, and what it changed waits."""
 
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.examples import only_long
 from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says
-from .test_headless import Piped, piped
+from .test_headless import Piped
 from .user_machine import UserMachine
 
 pytestmark = pytest.mark.slow
@@ -76,41 +74,6 @@ def test_a_command_that_changes_nothing_asks_nothing(machine: UserMachine) -> No
     assert not any(event["type"].startswith(("approval.", "changes.")) for event in machine.events())
 
 
-@pytest.mark.parametrize("kept", [("a.txt", "b.py"), ("a.txt",), ()])
-def test_what_is_not_kept_is_not_there_and_a_wrong_choice_keeps_the_question(
-    machine: UserMachine, kept: tuple[str, ...]
-) -> None:
-    repository(machine)
-    script = [calls(call("bash", command=FORMAT)), says("Done.")]
-
-    with piped(machine, script, "format it") as (program, server):
-        asked = program.hear("approval.requested")
-        assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
-        if kept:
-            keep(program, asked, "c.txt")
-            assert "c.txt" in program.hear("error")["data"]["text"]
-            keep(program, asked, *kept)
-        else:
-            request = asked["data"]["request_id"]
-            program.tell(type="approval", request_id=request, decision="deny", note="not so")
-        program.hear("run.ended")
-        assert program.end() == 0
-        ((text, is_error),) = results_in(bodies_of(server)[1])
-
-    files = {file["path"]: file for file in asked["data"]["changes"]["files"]}
-    assert {path: (file["added"], file["removed"]) for path, file in files.items()} == {"a.txt": (1, 1), "b.py": (1, 1)}
-    assert "-two\n+2\n" in files["a.txt"]["diff"]
-    assert (machine.work / "a.txt").read_text() == ("one\n2\n" if "a.txt" in kept else "one\ntwo\n")
-    assert (machine.work / "b.py").read_text() == ("x = 1\n" if "b.py" in kept else "x=1\n")
-    assert text.startswith("formatted")
-    assert not is_error
-    assert all((f"kept: {path}" in text or f", {path}" in text) for path in kept)
-    assert ("not so" in text) is not kept
-    changed = [event["data"] for event in machine.events() if event["type"] == "file.changed"]
-    assert sorted(Path(data["path"]).name for data in changed) == sorted(kept)
-    assert all(data["known"] and data["before"]["kept"] and data["after"]["kept"] for data in changed)
-
-
 def test_plan_mode_runs_the_tests_and_keeps_nothing(machine: UserMachine) -> None:
     repository(machine)
     before = state(machine.work)
@@ -139,28 +102,3 @@ def test_a_rule_on_paths_governs_what_commands_do(machine: UserMachine) -> None:
     assert (machine.work / "b.py").read_text() == "x = 1\n"
     assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
     assert (machine.work / "secrets/key.txt").read_text() == "hidden\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, *only_long(signal.SIGTERM)])
-def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine, number: signal.Signals) -> None:
-    repository(machine)
-    with piped(machine, [calls(call("bash", command=FORMAT))], "--session", "talk", "format it") as (program, _):
-        before = program.hear("approval.requested")["data"]
-        program.process.send_signal(number)
-        program.process.wait()
-    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
-
-    with piped(machine, [says("Kept.")], "--resume", "talk") as (program, server):
-        again = program.hear("approval.requested")
-        keep(program, again)
-        program.hear("run.ended")
-        assert program.end() == 0
-        ((text, _),) = results_in(bodies_of(server)[0])
-
-    assert again["data"]["call_id"] == before["call_id"]
-    assert again["data"]["changes"]["files"] == before["changes"]["files"]
-    assert (machine.work / "a.txt").read_text() == "one\n2\n"
-    assert text.startswith("formatted")
-    assert sum(event["type"] == "tool.started" for event in machine.events()) <= 2
-    trials = machine.home / ".local/state/tui-agent/trials"
-    assert not list(trials.rglob("record.json"))

@@ -20,7 +20,6 @@ from tui_agent.protocol.events import (
     MessageDelta,
     MessageEnded,
     Noticed,
-    SessionCreated,
     SessionSaved,
     SessionSaveFailed,
     ToolData,
@@ -125,12 +124,6 @@ async def test_only_outcomes_of_effects_keep_a_request_waiting(bus: EventBus, pa
     assert kept(path)[-1] == "notice"
 
 
-async def test_a_message_is_saved_soon_without_flush(bus: EventBus, path: Path) -> None:
-    async with JournalWriter(bus, path):
-        Player(bus).play((PlayedRun(),))
-        await until(lambda: path.stat().st_size > 0 and "run.ended" in kept(path))
-
-
 async def test_the_end_of_a_flood_of_output_is_saved(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         Player(bus).play((PlayedRun(),))
@@ -153,14 +146,6 @@ async def test_an_unserialisable_event_is_replaced_with_a_warning(bus: EventBus,
 
     assert kept(path)[-2:] == ("warning", "notice")
     assert "event of type tool.data could not be saved" in path.read_text()
-
-
-async def test_lone_surrogates_do_not_make_a_journal_unreadable(bus: EventBus, path: Path) -> None:
-    async with JournalWriter(bus, path):
-        Player(bus).play((PlayedRun(),))
-        bus.publish(ToolOutput(call_id="c", stream="stdout", chunk="cut \ud83d", bytes_total=5))
-
-    assert kept(path)[-1] == "tool.output"
 
 
 async def test_a_session_without_messages_leaves_no_file(bus: EventBus, path: Path) -> None:
@@ -265,21 +250,6 @@ async def test_a_full_disk_is_reported_once_and_loses_nothing(path: Path) -> Non
     assert [envelope.seq for envelope in contents.envelopes if envelope.type == "run.ended"] == [
         envelope.seq for envelope in told if envelope.type == "run.ended"
     ]
-
-
-async def test_a_failed_write_is_retried_without_new_events(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.session.journal_writer.RETRY_AFTER", 0.01)
-    disk = FailingDisk(room=0)
-
-    async def body(bus: EventBus, recorder: JournalWriter) -> None:
-        bus.publish(SessionCreated(id=SESSION))
-        Player(bus).play((PlayedRun(),))
-        await until(lambda: recorder.error is not None)
-        disk.room = None
-        await until(lambda: recorder.error is None)
-        assert "run.ended" in kept(path)
-
-    await recorded_with(disk, path, body)
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("can't start new thread")])

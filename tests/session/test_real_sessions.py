@@ -2,18 +2,13 @@
 
 import asyncio
 import os
-import random
-import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.session.folded import stored
-from tests.session.real_agents import agent_for, bus_for, recorded, said
-from tests.support.examples import examples
+from tests.session.real_agents import agent_for, bus_for, recorded
 from tests.support.table import table
 from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.bus import EventBus
@@ -23,10 +18,8 @@ from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, Use
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Reply, Step, Wait, call, fail, reply
-from tui_agent.session import Disk, JournalWriter, SessionStore, StoredSession, parse_journal
-from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
-
-REPOSITORY = Path(__file__).parents[2]
+from tui_agent.session import Disk, JournalWriter, SessionStore, parse_journal
+from tui_agent.session.history_fold import NOT_STARTED, messages_of
 
 
 async def heard(bus: EventBus, kind: type) -> None:
@@ -90,77 +83,6 @@ async def test_an_effect_of_a_lost_response_is_known_wherever_the_journal_ends(
         repeated = {"trace": "x"} in calls and NOT_STARTED not in results
         assert len(notices) == (0 if repeated else 1), lines[end - 1]
     assert all(count == 1 for count in Counter((tmp_path / "effects").read_text().split()).values())
-
-
-KILLED = """
-import asyncio, sys
-from pathlib import Path
-from tests.session.folded import stored
-from tests.session.real_agents import agent_for, bus_for, recorded
-from tui_agent.providers import ScriptedProvider
-from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.session import SessionStore
-
-async def main(root):
-    store = SessionStore(root / "sessions")
-    session = store.load("killed")
-    bus = bus_for(session)
-    async with recorded(session, bus) as recorder:
-        session.announce(bus, "0")
-        steps = [reply(f"step {n}", call("look", what=str(n)), call("leave", trace=f"{session.next_seq}.{n}"))
-                 for n in range(10_000)]
-        agent = agent_for(session, bus, ScriptedProvider(steps), root / "effects", before_effects=recorder.flush)
-        print("on", flush=True)
-        await agent.run("work")
-
-asyncio.run(main(Path(sys.argv[1])))
-"""
-
-
-def killed_while_it_works(root: Path, seconds: float) -> StoredSession:
-    """Resume the session in a process of its own, kill it, and load the session."""
-    command = [sys.executable, "-c", KILLED, str(root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as agent:
-        assert agent.stdout is not None
-        assert agent.stdout.readline() == b"on\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            agent.wait(seconds)
-        os.kill(agent.pid, signal.SIGKILL)
-        assert agent.wait() == -signal.SIGKILL
-    return SessionStore(root / "sessions").load("killed")
-
-
-def answers_to_traces(session: StoredSession) -> dict[str, str]:
-    """Return the one result of each call with an effect, by effect."""
-    answers: dict[str, str] = {}
-    traces: dict[str, str] = {}
-    for message in session.messages:
-        if isinstance(message, AssistantMessage):
-            traces = {call.id: str(call.arguments["trace"]) for call in message.tool_calls if call.name == "leave"}
-        elif isinstance(message, ToolResultMessage) and message.call_id in traces:
-            trace = traces.pop(message.call_id)
-            assert trace not in answers
-            answers[trace] = message.text
-    return answers
-
-
-@pytest.mark.slow
-def test_after_any_kill_every_effect_is_known_or_reported_as_uncertain(tmp_path: Path) -> None:
-    SessionStore(tmp_path / "sessions").create(tmp_path, "killed")
-    chance = random.Random(3)
-    for _ in range(examples(6, 3)):
-        session = killed_while_it_works(tmp_path, 0.05 + chance.random() * 0.3)
-
-        said(session.messages)
-        answers = answers_to_traces(session)
-        # On a busy machine the first kill may come before the first effect.
-        path = tmp_path / "effects"
-        effects = path.read_text().split("\n")[:-1] if path.exists() else []
-        assert len(effects) == len(set(effects))
-        for trace in effects:
-            assert answers[trace] in (f"left {trace}", OUTCOME_UNKNOWN)
-        for trace in answers.keys() - set(effects):
-            assert answers[trace] in (NOT_STARTED, OUTCOME_UNKNOWN)
 
 
 async def test_a_compaction_can_be_undone_after_a_restart(tmp_path: Path) -> None:

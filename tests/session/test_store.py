@@ -21,8 +21,6 @@ from tui_agent.protocol.events import (
     SessionCreated,
     SessionLoaded,
     SessionRenamed,
-    ToolOutput,
-    ToolQueued,
 )
 from tui_agent.protocol.messages import UserMessage, user_message
 from tui_agent.session.journal import JournalFile
@@ -261,26 +259,6 @@ def test_a_line_of_housekeeping_does_not_make_a_session_the_newest(store: Sessio
 
     assert [(summary.id, summary.last_message) for summary in store.list()] == [("newer", 20), ("older", 10)]
     assert store.latest(Path("/somewhere")).session == store.list()[0]
-
-
-def test_a_session_without_a_message_counts_from_its_start(store: SessionStore) -> None:
-    keep(store, "silent", [told(SessionCreated(id="silent", cwd="/somewhere"), 7)])
-    keep(store, "damaged", [], end='{"type":"message.ended"}\n{"type":"message.ended","data":{"message":7}}\n')
-
-    found = {summary.id: summary for summary in store.list()}
-
-    assert found["silent"].last_message == found["silent"].started == 7
-    assert found["damaged"].last_message == found["damaged"].started
-
-
-def test_the_last_message_is_found_before_any_amount_of_output(store: SessionStore) -> None:
-    output = ToolOutput(call_id="c", stream="stdout", chunk='"message.ended" ' * 20_000, bytes_total=1)
-    arguments = {"path": "x" * 9_000, "pattern": "message.ended"}
-    named = ToolQueued(call_id="c", name="grep", args_raw=arguments, index=0)
-    envelopes = _at(play((PlayedRun("y" * 200_000),)), 10)
-    keep(store, "long", [*envelopes, *(told(event, 99, 1_000) for event in (output, named, output))])
-
-    assert [summary.last_message for summary in store.list()] == [10]
 
 
 @given(played_sessions, st.integers(1, 700))

@@ -53,9 +53,11 @@ class Desk:
         session: StoredSession,
         steps: Sequence[Step],
         until: Callable[[AgentLoop], Awaitable[None]],
+        *,
+        is_killed: bool = True,
         **config: object,
     ) -> StoredSession:
-        """Run an agent until `until` returns; return the session as a kill at that moment leaves it."""
+        """Run an agent until `until` returns; return the session as a kill or an orderly exit then leaves it."""
         bus = bus_for(session)
         async with recorded(session, bus) as recorder:
             session.announce(bus, "0", resume_pending_calls=True)
@@ -63,30 +65,14 @@ class Desk:
             async with asyncio.TaskGroup() as tasks:
                 run = tasks.create_task(agent.run(None if session.resumable_conversation else "do it"))
                 await until(agent)
-                await recorder.flush()
-                self.killed += 1
-                copied = self.store.root / f"killed{self.killed}.jsonl"
-                shutil.copy(recorder.path, copied)
-                run.cancel()
-        return self.store.load(copied.stem)
-
-    async def work_and_leave(
-        self,
-        session: StoredSession,
-        steps: Sequence[Step],
-        until: Callable[[AgentLoop], Awaitable[None]],
-        **config: object,
-    ) -> StoredSession:
-        """Run an agent until `until` returns, then exit in an orderly way; return the saved session."""
-        bus = bus_for(session)
-        async with recorded(session, bus):
-            session.announce(bus, "0", resume_pending_calls=True)
-            agent = self.agent(session, bus, steps, **config)
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(agent.run(None if session.resumable_conversation else "do it"))
-                await until(agent)
-                agent.abort(f"{PROGRAM_QUIT} (SIGTERM)")
-        return self.store.load(session.id)
+                if not is_killed:
+                    agent.abort(f"{PROGRAM_QUIT} (SIGTERM)")
+                else:
+                    await recorder.flush()
+                    self.killed += 1
+                    shutil.copy(recorder.path, self.store.root / f"killed{self.killed}.jsonl")
+                    run.cancel()
+        return self.store.load(f"killed{self.killed}" if is_killed else session.id)
 
     async def end(
         self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision, **config: object
@@ -146,18 +132,21 @@ def fresh(desk: Desk) -> StoredSession:
     return desk.store.create(desk.store.root.parent, "talk")
 
 
-async def test_the_session_asks_again_and_an_approval_runs_the_call(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
-    assert killed.resumable_conversation is not None
-    before = killed.resumable_conversation.calls[0].request
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_the_session_asks_again_and_an_approval_runs_the_call(desk: Desk, is_killed: bool) -> None:
+    left = await desk.work(fresh(desk), [reply("Leaving.", LEAVE)], until_asked(), is_killed=is_killed)
+    assert left.resumable_conversation is not None
+    before = left.resumable_conversation.calls[0].request
+    assert before is not None
+    for _ in range(2):
+        left = await desk.work(left, [], until_asked(), is_killed=is_killed)
 
-    told = await desk.end(killed, ["Done."], APPROVE)
+    told = await desk.end(left, ["Done."], APPROVE)
 
     (request,) = (event for event in told if isinstance(event, ApprovalRequested))
-    assert before is not None
     assert (request.tool, request.args, request.digest) == (before.tool, before.args, before.digest)
     assert desk.left == ["first"]
-    assert said(desk.store.load(killed.id).messages) == [
+    assert said(desk.store.load(left.id).messages) == [
         ("user", "do it"),
         ("assistant", "Leaving."),
         ("tool_result", "left first"),
@@ -203,28 +192,6 @@ async def test_a_sibling_with_unknown_outcome_is_not_repeated(desk: Desk) -> Non
     assert desk.left == ["first"]
 
 
-async def test_after_each_orderly_exit_the_session_asks_again(desk: Desk) -> None:
-    left = await desk.work_and_leave(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
-    assert left.unfinished.closing == ()
-    assert left.resumable_conversation is not None
-    before = left.resumable_conversation.calls[0].request
-    assert before is not None
-    for _ in range(2):
-        left = await desk.work_and_leave(left, [], until_asked())
-
-    told = await desk.end(left, ["Done."], APPROVE)
-
-    (request,) = (event for event in told if isinstance(event, ApprovalRequested))
-    assert (request.tool, request.args, request.digest) == (before.tool, before.args, before.digest)
-    assert desk.left == ["first"]
-    assert said(desk.store.load(left.id).messages) == [
-        ("user", "do it"),
-        ("assistant", "Leaving."),
-        ("tool_result", "left first"),
-        ("assistant", "Done."),
-    ]
-
-
 async def test_a_request_that_the_user_cancelled_is_not_repeated(desk: Desk) -> None:
     bus = bus_for(session := fresh(desk))
     async with recorded(session, bus):
@@ -239,7 +206,7 @@ async def test_a_request_that_the_user_cancelled_is_not_repeated(desk: Desk) -> 
 
 
 async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
-    left = await desk.work_and_leave(fresh(desk), [reply(LEAVE)], until_asked())
+    left = await desk.work(fresh(desk), [reply(LEAVE)], until_asked(), is_killed=False)
 
     assert [message.text for message in left.messages][-1] == (
         "Cancelled: the program exited (SIGTERM). The call was not run."
@@ -252,21 +219,6 @@ async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
     again = desk.store.load(left.id)
     assert (again.resumable_conversation, again.unfinished.closing) == (None, ())
     assert again.messages == tuple(agent.history.messages())
-
-
-async def test_a_new_input_reports_waiting_calls_as_not_run(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-    bus = bus_for(killed)
-    async with recorded(killed, bus):
-        killed.announce(bus, "0", resume_pending_calls=True)
-        agent = desk.agent(killed, bus, ["Something else."])
-        report = await agent.run("Do something else")
-
-    assert report.reason == "done"
-    assert desk.left == []
-    assert agent.pending_calls == ()
-    roles = [message.role for message in agent.history.messages()]
-    assert roles == ["user", "assistant", "tool_result", "user", "assistant"]
 
 
 @pytest.mark.slow
@@ -323,8 +275,7 @@ async def test_an_effect_of_a_broken_response_does_not_run_again_after_a_resume(
         await until_asked()(agent)
 
     steps = [reply("Leaving.", LEAVE_TOO, Wait(gate), fail("stream_cut")), reply("Leaving.", LEAVE, LEAVE_TOO)]
-    work = desk.work if is_killed else desk.work_and_leave
-    left = await work(fresh(desk), steps, until, **settings)
+    left = await desk.work(fresh(desk), steps, until, is_killed=is_killed, **settings)
     assert desk.left == ["second"]
 
     await desk.end(left, ["Done.", "Done."], APPROVE, **{**settings, "policy": FirstAsks()})

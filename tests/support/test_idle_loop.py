@@ -21,15 +21,3 @@ async def test_it_waits_for_each_step_of_a_chain_on_a_busy_machine() -> None:
     await wait_until_idle(0)
 
     assert left == 0
-
-
-async def test_it_does_not_wait_for_a_loop_that_never_rests() -> None:
-    async def spin() -> None:
-        while True:
-            await asyncio.sleep(0)
-
-    task = asyncio.ensure_future(spin())
-    await wait_until_idle(0)
-
-    assert not task.done()
-    task.cancel()

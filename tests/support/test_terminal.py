@@ -1,11 +1,7 @@
 """The emulator shows the screen of a terminal, and the pty carries typed input."""
 
-import os
-import sys
-from pathlib import Path
-
 from .screen_buffer import ScreenBuffer
-from .terminal import FRAME_BEGINS, FRAME_ENDS, Terminal, whole_frames
+from .terminal import FRAME_BEGINS, FRAME_ENDS, whole_frames
 
 
 def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
@@ -14,11 +10,6 @@ def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
     for piece in pieces:
         screen.feed(piece)
     return screen.lines
-
-
-def test_sequences_may_be_split_and_unknown_ones_are_ignored() -> None:
-    assert shown("a\x1b[", "2;2", "Hb") == ["a", " b", ""]
-    assert shown("a\x1b]0;title\x07b\x1b[?2026$pc\x1b[>4;1md") == ["abcd", "", ""]
 
 
 def test_a_part_of_the_screen_scrolls_in_both_directions() -> None:
@@ -47,13 +38,3 @@ def test_an_incomplete_frame_is_not_shown() -> None:
     assert whole_frames(f"a{begins}b{ends}{begins}c") == (f"a{begins}b{ends}", f"{begins}c")
     for cut in range(1, len(begins)):
         assert whole_frames(f"a{begins[:cut]}") == ("a", begins[:cut])
-
-
-def test_a_program_receives_typed_input_and_its_last_output_is_shown(tmp_path: Path) -> None:
-    program = "name = input('who? '); print('x' * 100_000); print('hello', name)"
-    with Terminal([sys.executable, "-c", program], cwd=tmp_path, environment={"PATH": os.environ["PATH"]}) as terminal:
-        terminal.wait_for("who?")
-        terminal.write("me\r")
-        assert terminal.wait_for_end() == 0
-        assert "hello me" in terminal.screen.text
-        assert terminal.left_behind == []
