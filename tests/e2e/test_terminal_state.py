@@ -78,7 +78,6 @@ def test_a_command_continues_while_the_program_is_suspended_and_the_screen_comes
 
 
 def test_many_resizes_leave_a_complete_screen_and_the_end_leaves_none(machine: UserMachine) -> None:
-    machine.file("note.txt", "".join(f"line {number} of the note\n" for number in range(60)))
     with machine.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")
@@ -97,10 +96,7 @@ def test_many_resizes_leave_a_complete_screen_and_the_end_leaves_none(machine: U
         app.press("n")
         app.wait_for_words("you denied it")
         app.wait_for_status("ready")
-        app.say("show note.txt")
-        app.wait_for_call("✔", 6, "read")
         app.quit()
-        assert "line 1 of the note" not in app.screen.text
         assert app.screen.lines[1:] == [""] * 39, "the shell sees its own screen again"
 
 
