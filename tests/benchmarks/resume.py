@@ -109,8 +109,7 @@ def screen(path: Path) -> dict[str, float]:
         state = home / "state" / "tui-agent" / "sessions"
         state.mkdir(parents=True, mode=0o700)
         (state / path.name).write_bytes(path.read_bytes())
-        variables = {"XDG_STATE_HOME": str(home / "state")}
-        terminal, _ = stack.enter_context(started(home, "--resume", path.stem, work=home, **variables))
+        terminal, _ = stack.enter_context(started(home, "--resume", path.stem, XDG_STATE_HOME=str(home / "state")))
         begin = terminal.started
         process = psutil.Process(terminal.process.pid)
         terminal.wait_for("─" * 20)

@@ -94,6 +94,7 @@ class Document:
     def flag(self, key: str, *, default: bool) -> bool:
         """Return a field that is true or false; a value that is neither counts as the opposite of the default."""
         value = self.text(key).lower()
+        # These fields restrict: an unclear value counts as the restriction.
         return default if value in ("", *(_TRUE if default else _FALSE)) else not default
 
     def tools(self, key: str) -> tuple[str, ...] | None:
@@ -110,6 +111,7 @@ class Document:
             raise FrontMatterError(f"`{key}` must list names of tools", self.line(key))
         names = [match[1] for part in parts for match in _TOOL.finditer(str(part))]
         known = [_TOOL_NAMES.get(name.lower(), name) for name in names]
+        # A command in the background must be read and stopped, too.
         return tuple(dict.fromkeys([*known, *(_BEHIND_BASH if "bash" in known else ())]))
 
 
@@ -195,6 +197,7 @@ class Arguments:
         try:
             return shlex.split(self.text)
         except ValueError:
+            # A single quote is text, as in `it's`.
             return self.text.split()
 
     def value(self, placeholder: str) -> str:

@@ -95,6 +95,7 @@ def read_definitions(places: Iterable[Place]) -> tuple[Found, ...]:
     found: list[Found] = []
     for place in places:
         for kind, path, name in _files(place, found):
+            # `.claude/skills` is often a link to `.agents/skills`.
             if (real := os.path.realpath(path)) not in seen:
                 seen.add(real)
                 found.append(_read(place, kind, path, name))
@@ -196,8 +197,10 @@ def _read(place: Place, kind: Kind, path: Path, name: str) -> Found:
 def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = content.decode("utf-16" if is_utf_16 else "utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    # Before it is taken apart, so that no field can have a hidden character.
     document = parse_document(escaped(text))
     document = replace(document, fields=_with_usual_names(kind, document.fields))
+    # Templates of such files have empty fields, which mean the same as missing ones.
     fields = {key: value for key, value in document.fields.items() if value not in ("", "null", "~", "false")}
     _expect_supported(kind, fields, document)
     named, notes = _noted(kind, name, fields, document)

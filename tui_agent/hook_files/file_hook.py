@@ -201,6 +201,7 @@ def _paths(hooks: Iterable[FileHook]) -> Iterator[str]:
     listed = ((folder, path) for folder in folders for path in _listed(folder / _FOLDER))
     for folder, found in (*named, *listed):
         path = os.path.normpath(found)
+        # The answer of the user covers the repository; what a link elsewhere leads to could change unseen.
         if path not in seen and os.path.isfile(path) and target_outside(Path(path), folder) is None:
             seen.add(path)
             yield path
@@ -209,6 +210,7 @@ def _paths(hooks: Iterable[FileHook]) -> Iterator[str]:
 def _named(hook: FileHook) -> Iterator[str]:
     """Yield the paths that a command may name."""
     folder = str(hook.project_dir)
+    # Quotes may be around any part of a path, most often around the variable.
     text = _VARIABLE.sub(lambda _: folder, re.sub("[\"']", "", hook.line))
     for word in _WORDS.findall(text):
         if "\0" not in word:

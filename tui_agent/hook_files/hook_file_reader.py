@@ -64,6 +64,7 @@ _SPECIAL = re.compile(r"[*?\[\]\\]")
 def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path) -> HookFile:
     """Return the hooks of a settings file, and its permission rules that deny or ask."""
     try:
+        # Some editors begin a file with a byte order mark.
         text = content.decode("utf-8-sig")
         values: object = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -173,8 +174,10 @@ class _Reader:
             self._note(f"{name}: fail_open or async is neither true nor false", line)
         elif condition is not None and (rule is None or event not in ABOUT_CALLS):
             self._note(f"{name}: its `if` is not a rule for calls such as Bash(git *)", line)
+        # It may be what limits the hook, which therefore does not run without it.
         elif unused := HOOK.changing(entry):
             self._note(f"{name}: {as_list(unused)} is not supported and may change what the hook does", line)
+        # The input contains words of the model, which would then run as a program.
         elif (
             reader := script_reader_of_line(command) if args is None else script_reader((command, *args))
         ) is not None:
@@ -205,6 +208,7 @@ class _Reader:
     def _line(self, command: object) -> int | None:
         """Return the line of a command; the same command in several places has its lines in order."""
         lines = self._lines.get(command) if isinstance(command, str) else None
+        # A message names the right one of several equal commands.
         return (lines.popleft() if len(lines) > 1 else lines[0]) if lines else None
 
     def _note(self, problem: str, line: int | None = None) -> None:
@@ -268,6 +272,7 @@ def read_permissions(
         else:
             rules.append(ForeignRule(verdict, own, f"{path}: {text}"))
     unused = _PERMISSIONS.changing(permissions)
+    # A mode that asks less restricts nothing that the user would miss.
     if permissions.get("defaultMode") in LENIENT_MODES:
         unused = tuple(name for name in unused if name != "defaultMode")
     if unused:
@@ -314,5 +319,6 @@ def _own_path(pattern: str, project_dir: Path) -> str | None:
     if pattern.startswith(("//", "~/")):
         return pattern
     if pattern.startswith("/"):
+        # In a rule, a folder with such signs in its name would mean others, too.
         return None if _SPECIAL.search(str(project_dir)) else f"/{project_dir}{pattern}"
     return pattern.removeprefix("./") or None

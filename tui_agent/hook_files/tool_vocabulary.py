@@ -68,6 +68,7 @@ def is_matched(matcher: str, *names: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _is_found(matcher: str, name: str) -> bool:
+    # The bound of `is_costly` holds for names of this length.
     return re.search(matcher, name[:LONGEST_SUBJECT]) is not None
 
 
@@ -83,6 +84,7 @@ def own_input(tool: str, arguments: JsonObject, changed: JsonObject, working_dir
     own_names = {theirs: ours for ours, theirs in _FIELDS.get(tool, {}).items()}
     result = dict(arguments)
     for name, value in changed.items():
+        # A hook often returns the whole input: what it only repeats stays as the model wrote it.
         if name not in before or before[name] != value:
             own = own_names.get(name, name)
             result[own] = _own_value(tool, own, value)
@@ -91,6 +93,7 @@ def own_input(tool: str, arguments: JsonObject, changed: JsonObject, working_dir
 
 def foreign_result(tool: str, arguments: JsonObject, text: str, working_dir: Path) -> JsonObject:
     """Return the result of a call that succeeded, for `tool_response`."""
+    # Scripts read the fields that they know from there, whether they mean anything here or not.
     if tool == "bash":
         return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
     path = foreign_input(tool, arguments, working_dir).get("file_path")
@@ -161,6 +164,7 @@ def is_costly(pattern: str) -> bool:
         elif token["or"]:
             group.closed, group.atoms = group.ways(), []
         elif token["end"]:
+            # A valid pattern has no such end, so it was misread here, and its count says nothing.
             if len(groups) == 1:
                 return True
             groups.pop()
@@ -175,6 +179,7 @@ def is_costly(pattern: str) -> bool:
 def _repeated(ways: int, token: re.Match[str]) -> int:
     if token[0].startswith("?"):
         return ways + 1
+    # Repeats of a repeat multiply with each letter, which is the case that never ends.
     if ways > 1 or max(int(token[name] or 0) for name in ("least", "most")) > LONGEST_SUBJECT:
         return MAX_WAYS + 1
     return LONGEST_SUBJECT

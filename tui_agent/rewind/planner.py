@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -58,6 +58,7 @@ def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
         match envelope.event:
             case ToolEnded(call_id=call_id, details={"files_changed": None}) if envelope.seq > after:
                 unknown.add(call_id)
+            # The tree may be compared only after the call has ended, as for a command in the background.
             case ToolData(call_id=call_id, kind=kind, data={"files_changed": int()}) if kind == EFFECTS_DATA:
                 unknown.discard(call_id)
             case _:
@@ -123,6 +124,7 @@ def rewind_points(envelopes: Sequence[Envelope]) -> tuple[RewindPoint, ...]:
     paths: set[str] = set()
     added = removed = 0
     for point in points:
+        # Both lists go from the newest to the oldest, so each change is counted once.
         while changes and changes[-1][0] > point.seq:
             _, change = changes.pop()
             paths.add(change.path)
@@ -143,6 +145,7 @@ def _turns(path: Iterable[Envelope]) -> list[RewindPoint]:
             case MessageStarted(role="user", message_id=message_id):
                 begun.setdefault(message_id, envelope.seq)
             case MessageEnded(message=UserMessage() as message) if message.is_from_user:
+                # Before its first event, or the rewind would keep a message that begins and never ends.
                 seq = begun.get(message.id, envelope.seq) - 1
                 points.append(RewindPoint(seq, envelope.ts, message.text))
             case _:
@@ -162,28 +165,23 @@ def _rewinds(envelopes: Iterable[Envelope]) -> list[RewindPoint]:
 # --- plans ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The present state of a file, with access to contents for diffs."""
+def _diff(step: FileStep, contents: ContentStore, old: FileState | None, new: FileState | None) -> Diff:
+    """Return the diff of two states of a step's file; empty if a content is missing."""
+    before, after = (_bytes_in(state, step, contents) for state in (old, new))
+    if before is None or after is None:
+        return NO_DIFF
+    names = NOTHING if old is None else f"a/{step.shown}", NOTHING if new is None else f"b/{step.shown}"
+    return (diff_between(before, after, names) or NO_DIFF).shortened(DIFF_SHOWN)
 
-    path: Path
-    shown: str
-    now: FileState | None
-    contents: ContentStore
 
-    def diff(self, old: FileState | None, new: FileState | None) -> Diff:
-        """Return the diff of two states; empty if a content is missing."""
-        before, after = self._bytes(old), self._bytes(new)
-        if before is None or after is None:
-            return NO_DIFF
-        names = NOTHING if old is None else f"a/{self.shown}", NOTHING if new is None else f"b/{self.shown}"
-        return (diff_between(before, after, names) or NO_DIFF).shortened(DIFF_SHOWN)
-
-    def _bytes(self, state: FileState | None) -> bytes | None:
-        found = content_of(state, self.contents)
-        if found is None and state is not None and state == self.now and not state.is_link:
-            return _present_content(self.path, state)
-        return found
+def _bytes_in(state: FileState | None, step: FileStep, contents: ContentStore) -> bytes | None:
+    """Return the content of a step's file in a state; None if it is missing."""
+    found = content_of(state, contents)
+    if found is None and state is not None and state == step.now and not state.is_link:
+        # What the disk has need not be saved to be compared.
+        with suppress(OSError):
+            return step.path.read_bytes() if os.path.getsize(step.path) == state.size else None
+    return found
 
 
 def plan_rewind(
@@ -236,20 +234,20 @@ def _step(
         return FileStep(path, shown(path), "stuck", None, target, problem=f"cannot be read: {error.strerror or error}")
     if first.known and same_file(now, target):
         return None
-    step = FileStep(path, shown(path), _kind(now, target), now, target)
+    step = FileStep(path, shown(path), kind_of_step(now, target), now, target)
     if not first.known:
         return replace(step, kind="stuck", problem=NOT_KNOWN)
     if content_of(target, contents) is None:
         return replace(step, kind="stuck", problem=NOT_KEPT)
-    reading = _Reading(path, step.shown, now, contents)
+    # First, because a gap counts even if the file looks like the agent's now: the user's words may be inside.
     if gap := _gap(ours):
-        return replace(step, problem=CHANGED_BETWEEN, diff=reading.diff(gap[0].after, gap[1].before))
+        return replace(step, problem=CHANGED_BETWEEN, diff=_diff(step, contents, gap[0].after, gap[1].before))
     if later and same_file(later[-1].after, now):
-        return replace(step, problem=CHANGED_LATER, diff=reading.diff(left, now))
+        return replace(step, problem=CHANGED_LATER, diff=_diff(step, contents, left, now))
     if not last.known or not same_file(now, left):
         compared = left is None or now is None or (left.digest and now.digest)
-        return replace(step, problem=CHANGED_SINCE if compared else NOT_COMPARED, diff=reading.diff(left, now))
-    return replace(step, diff=reading.diff(now, target))
+        return replace(step, problem=CHANGED_SINCE if compared else NOT_COMPARED, diff=_diff(step, contents, left, now))
+    return replace(step, diff=_diff(step, contents, now, target))
 
 
 def _gap(changes: Sequence[FileChanged]) -> tuple[FileChanged, FileChanged] | None:
@@ -260,17 +258,11 @@ def _gap(changes: Sequence[FileChanged]) -> tuple[FileChanged, FileChanged] | No
     return None
 
 
-def _kind(now: FileState | None, target: FileState | None) -> StepKind:
+def kind_of_step(now: FileState | None, target: FileState | None) -> StepKind:
+    """Return what brings a file from one state to another."""
     if target is None:
         return "delete"
     return "create" if now is None else "restore"
-
-
-def _present_content(path: Path, state: FileState) -> bytes | None:
-    try:
-        return path.read_bytes() if os.path.getsize(path) == state.size else None
-    except OSError:
-        return None
 
 
 # --- one file ---------------------------------------------------------------------------------------------------------
@@ -324,6 +316,7 @@ def remove_temporary(paths: Iterable[Path], mark: str) -> None:
 
 def order_steps(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
     """Return the steps in the order to carry them out: deletions first, inner paths before outer ones."""
+    # A file can take the place of a directory only once everything in it is gone.
     gone = [step for step in steps if step.target is None]
     return (
         *sorted(gone, key=lambda step: step.path, reverse=True),
@@ -343,6 +336,7 @@ def _remove_empty_directory(path: Path) -> None:
             return
         if any(files for _, _, files, _ in os.fwalk(path.name, dir_fd=directory)):
             raise ToolError("it is a directory now, and not an empty one")
+        # By descriptors: a link that appears meanwhile must not lead the deletion elsewhere.
         for _, names, _, held in os.fwalk(path.name, topdown=False, dir_fd=directory):
             for name in names:
                 os.rmdir(name, dir_fd=held)
@@ -362,6 +356,7 @@ def _write(path: Path, shown: str, target: FileState, content: bytes, mark: str)
     with pinned_directory(path.parent) as directory:
         status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) != target.mode:
+            # A change of mode by name would follow a link that appeared meanwhile.
             descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
             try:
                 os.fchmod(descriptor, target.mode)

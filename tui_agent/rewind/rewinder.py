@@ -89,6 +89,7 @@ class Rewinder:
         """
         if self.agent.running:
             raise AlreadyRunningError
+        # Before the first change: undoing this rewind goes back to here.
         from_seq = self.bus.last_seq
         messages: tuple[Message, ...] = ()
         if scope != "files":
@@ -101,6 +102,7 @@ class Rewinder:
         failed: list[str] = []
         mark = secrets.token_hex(8)
         try:
+            # A kill from here on leaves some files changed, and the next program must know which.
             if chosen:
                 await self._announce(plan, chosen, mark)
             for step in chosen:
@@ -108,6 +110,7 @@ class Rewinder:
                     await self._do(step, done, mark)
                 except ToolError as error:
                     failed.append(f"{step.shown}: {error}")
+        # The model must not rely on files that are no longer as it knows them.
         except asyncio.CancelledError:
             rest = [step.shown for step in chosen if step.shown not in done]
             self.agent.apply_rewind((), _rewound(plan, "files", from_seq, done, [*passed_over, *rest]))
@@ -176,6 +179,7 @@ class Rewinder:
                 done.append(step.shown)
 
     async def _envelopes(self) -> Sequence[Envelope]:
+        # Plans come from the journal alone, so it must have the newest changes.
         await self.keep()
         return (await asyncio.to_thread(read_journal, self.journal)).envelopes
 

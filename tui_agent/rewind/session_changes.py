@@ -22,7 +22,7 @@ from tui_agent.tools.file_versions import digest_of
 from tui_agent.tools.pinned_directory import open_regular_file
 from tui_agent.tools.text_format import is_binary, printable_name
 
-from .planner import CHANGED_SINCE, NOT_KEPT, NOT_KNOWN, by_path
+from .planner import CHANGED_SINCE, NOT_KEPT, NOT_KNOWN, by_path, kind_of_step
 
 _COUNT_SECONDS = 0.5
 """Most seconds for counting lines of a list; other files are counted when they are shown."""
@@ -102,6 +102,7 @@ def compare(file: ChangedFile, before: FileState | None, content: bytes | None) 
     if not diff and content != present:
         is_text = not (is_binary(content) or is_binary(present))
         notes.append("too large to be compared line by line" if is_text else _binary_note(before, now))
+    # Only if all parts together give the earlier content is each of them certain.
     has_parts = (
         bool(diff) and before is not None and now is not None and _undone(diff.hunks, content, present) == content
     )
@@ -118,6 +119,7 @@ def _present_content(path: Path, now: FileState | None) -> bytes | None:
         return None
     with open_regular_file(path, str(path)) as (descriptor, _), open(descriptor, "rb", closefd=False) as file:
         content = file.read(DIFFED_LIMIT + 1)
+    # It may have changed between the two looks.
     return content if digest_of(content) == now.digest else None
 
 
@@ -179,14 +181,14 @@ def undo_steps(
             raise ToolError(_HAS_CHANGED)
         hunks = [hunk for index, hunk in enumerate(shown.diff.hunks) if index in parts]
         lines = [line.kind for hunk in hunks for line in hunk.lines]
+        # A step takes what it writes from the saved contents, so it must be there first.
         target = _saved(_undone(hunks, content, present), now.mode, contents)
         counted = Diff(counts=(lines.count("removed"), lines.count("added")))
         return (FileStep(file.path, file.shown, "restore", now, target, counted),)
     counted = Diff(counts=(shown.diff.removed, shown.diff.added))
     target = None if before is None else _saved(content, before.mode, contents, is_link=before.is_link)
     if file.old_path is None:
-        kind = "delete" if target is None else "create" if now is None else "restore"
-        return (FileStep(file.path, file.shown, kind, now, target, counted),)
+        return (FileStep(file.path, file.shown, kind_of_step(now, target), now, target, counted),)
     old = FileStep(file.old_path, file.old_shown, "create", read_file_state(file.old_path, None), target)
     if old.now is not None:
         raise ToolError(f"{file.old_shown} exists again; neither was touched")
@@ -206,6 +208,7 @@ def _undone(hunks: Iterable[DiffHunk], before: bytes, now: bytes) -> bytes:
     Undoing all hunks gives the earlier content only if lines end where the diff says, which callers check.
     """
     old, new = _lines(before), _lines(now)
+    # From the end, so that the places of the others stay.
     for hunk in sorted(hunks, key=lambda hunk: hunk.new_index, reverse=True):
         first, start = hunk.new_index, hunk.old_index
         new[first : first + hunk.new_count] = old[start : start + hunk.old_count]

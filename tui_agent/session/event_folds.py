@@ -39,7 +39,9 @@ def active_events(envelopes: Iterable[Envelope]) -> Sequence[Envelope]:
     rewind restores what that one removed. A rewind that names no earlier event removes nothing.
     """
     told = envelopes if isinstance(envelopes, Sequence) else tuple(envelopes)
-    if not any(_is_turn_back(one) for one in events_of(told, (SessionRewound,))):
+    # Nearly all sessions have no rewind: then nothing is copied, and no other event is parsed.
+    rewinds = (one.event for one in events_of(told, (SessionRewound,)))
+    if not any(isinstance(event, SessionRewound) and event.conversation for event in rewinds):
         return told
     told = list(told)
     seqs = [one.seq for one in told]
@@ -65,15 +67,12 @@ def interrupted_rewind(envelopes: Sequence[Envelope]) -> SessionRewinding | None
         match envelope.event:
             case SessionRewinding() as begun:
                 return begun
+            # The resume after it has already reported it.
             case SessionRewound() | SessionLoaded():
                 return None
             case _:
                 pass
     return None
-
-
-def _is_turn_back(envelope: Envelope) -> bool:
-    return isinstance(envelope.event, SessionRewound) and envelope.event.conversation
 
 
 class QueueFold:

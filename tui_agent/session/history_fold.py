@@ -339,6 +339,7 @@ class HistoryFold:
             if self.asked is not None:
                 self.asked.take(message)
             return
+        # A server refuses every conversation with a message that says nothing.
         if not message.content:
             return
         self._close_asked()
@@ -374,6 +375,7 @@ class HistoryFold:
         if self.asked is not None:
             self.done.extend(self._answers(self.asked, at_end=False))
             for call in self.asked.calls:
+                # Models repeat ids: a later call with the same one begins anew.
                 self.records.pop(call.id, None)
             self.asked = None
 
@@ -433,6 +435,7 @@ class HistoryFold:
             )
             text = f"The program ended {when}. It is lost, but calls of it had started."
             content = (TextBlock(text="\n\n".join([text, *self._early_calls()])),)
+            # Not the present time: the same events give the same messages.
             time = self.done[-1].timestamp if self.done else 0
             notice_id = f"{EARLY_NOTICE}{self.early_notices}_{next(iter(self.early))}"
             told.append(UserMessage(id=notice_id, content=content, kind="notice", timestamp=time))
@@ -494,6 +497,7 @@ class HistoryFold:
             content=(TextBlock(text=text_of(fate)),) if ended is None else ended.content,
             is_error=ended is None or ended.is_error,
             details=None if ended is None else ended.details,
+            # Not random: a later resume finds the result of this one.
             id=record.result_id or f"msg_of_{call.id}",
             timestamp=asked.timestamp,
         )

@@ -124,6 +124,7 @@ class JournalCounts:
         if day is None or not any(counts.values()):
             return
         key = (day, _text(data, "model") or self.model, self.folder)
+        # Nearly always the newest: a session rarely changes its day, model or folder.
         row = next((one for one in reversed(self.usage) if (one.day, one.model, one.folder) == key), None)
         if row is None:
             self.usage.append(row := DayUsage(day=day, model=key[1], folder=self.folder))
@@ -159,6 +160,7 @@ class CountsFile:
             status = path.stat()
         except OSError:
             return None
+        # The inode counts, too: a restored backup may have the same size.
         is_current = counts is not None and (counts.inode, counts.read) == (status.st_ino, status.st_size)
         return counts if is_current else None
 
@@ -194,8 +196,10 @@ class CountsFile:
                 self._save()
 
     def _save(self) -> None:
+        # Otherwise the numbers of deleted sessions would stay forever.
         kept = {name: counts for name, counts in self._counts.items() if self._path.with_name(f"{name}.jsonl").exists()}
         content = _format().dump_json(_File(2, kept))
+        # Two programs may save at the same time: each writes its own file, and the later one stays.
         unfinished = self._path.with_name(f".{FILE_NAME}.{secrets.token_hex(8)}.tmp")
         try:
             with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, FILE_MODE)) as file:
@@ -212,6 +216,7 @@ def _load(path: Path) -> dict[str, JournalCounts]:
     """Return the stored counts; none if the file is missing, damaged or of another version."""
     try:
         with path.open("rb") as file:
+            # Strict: a number that is written as text is damage.
             return _format().validate_json(file.read(MAX_FILE_SIZE), strict=True).counts
     except (OSError, ValidationError):
         return {}
@@ -225,6 +230,7 @@ def _day(record: JsonObject) -> str | None:
 
 
 def _count(value: object) -> int:
+    # `True` would be an instance of int.
     return value if type(value) is int and value > 0 else 0
 
 

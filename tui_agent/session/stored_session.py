@@ -58,6 +58,7 @@ class SessionFolds:
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event of the journal."""
         kind = type(envelope.event)
+        # Most events are deltas and output, at which no fold looks: their class suffices to leave them out.
         if kind in LEDGERED_EVENTS:
             self.scopes.apply(envelope)
         if kind in LOST_PROCESS_EVENTS:
@@ -297,6 +298,7 @@ class StoredSession:
             )
         )
         left = self.unfinished
+        # The closing events then say that these calls are resumed, and give them no result.
         if resume_pending_calls and self.resumable_conversation is not None:
             left = unfinished(self.envelopes, {call.call_id for call in self.resumable_conversation.calls}, self._fold)
         if what := self._repairs(left):
@@ -306,6 +308,7 @@ class StoredSession:
 
     def _repairs(self, left: InterruptedRun) -> str:
         """Return the problems in one line; empty if there are none."""
+        # The event of a badly damaged file stays short.
         found = [problem.text for problem in self.new_problems[:5]]
         if len(self.new_problems) > len(found):
             found.append(f"{len(self.new_problems) - len(found)} more lines could not be read.")

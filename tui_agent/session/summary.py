@@ -79,6 +79,7 @@ def summarise(path: Path) -> SessionSummary | None:
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
+            # It stands in for the times of a damaged journal.
             written = status.st_mtime_ns // 1_000_000
             head = list(_head(file))
             tail = _tail(file, status.st_size)
@@ -98,6 +99,7 @@ def summarise(path: Path) -> SessionSummary | None:
         updated=_time(last, written),
         size=status.st_size,
         said=any(record["type"].startswith(CONVERSATION) for record in (*head, *([last] if last else []))),
+        # The newest start counts: the branch may have changed since the first one.
         branch=_text(_last_record(tail, LOADED) or begun, "branch"),
         cost=_cost(_last_record(tail, USAGE)),
         damaged=bool(status.st_size) and not head and last is None,
@@ -111,6 +113,7 @@ def says(summary: SessionSummary, text: str) -> bool:
         return True
     try:
         with summary.path.open("rb") as file:
+            # Nearly all lines are something else, and parsing them would take most of the time.
             return any(wanted in _said(line).casefold() for line in file if _SAID in line)
     except OSError:
         return False
@@ -136,6 +139,7 @@ def _text_in(message: JsonObject) -> str:
 
 def _head(file: BinaryIO) -> Iterator[JsonObject]:
     """Yield the first readable events, up to the first prompt."""
+    # Without a limit, a damaged file without line feeds would be in memory as one line.
     for line in islice(iter(lambda: file.readline(LONGEST_LINE), b""), LINES_LOOKED_AT):
         record = read_record(line)
         if record is not None:
