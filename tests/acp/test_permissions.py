@@ -12,7 +12,7 @@ from acp.schema import EnvVariable, McpServerStdio, SseMcpServer
 
 from tests.e2e.script import call, calls, says
 from tests.support.table import table
-from tui_agent.acp.session_options import read_servers
+from tui_agent.acp.editor_host import read_servers
 from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations

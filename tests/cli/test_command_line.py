@@ -12,7 +12,7 @@ from click import Context, UsageError
 from tests.support.table import table
 from tui_agent import __version__
 from tui_agent.cli.command_line import program, run_program
-from tui_agent.cli.other_words import command_of
+from tui_agent.cli.command_words import command_of
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from tests.support.table import table
 from tui_agent.cli.command_line import program, run_program
-from tui_agent.cli.option_types import BashWords
+from tui_agent.cli.command_words import BashWords
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.table import table
-from tui_agent.cli.fleet_plan import plan_lines, show_plan
+from tui_agent.cli.fleet_views import plan_lines, show_plan
 from tui_agent.fleet.backend import ClusterChoice
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 from tui_agent.protocol.permissions import PermissionMode

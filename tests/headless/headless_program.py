@@ -20,9 +20,7 @@ from tui_agent.providers.scripted_provider import Step, call, reply
 from tui_agent.session import JournalWriter, SessionStore
 
 SCENES: dict[str, list[Step]] = {
-    "hello": ["Hello there."],
     "work": [reply("Let me.", call("look", what="a"), call("leave", trace="x")), "It is done."],
-    "hang": [reply(call("hang")), "Never."],
     "endless": [reply(call("look", what=str(number))) for number in range(50)],
 }
 

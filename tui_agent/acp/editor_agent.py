@@ -44,11 +44,19 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 
 from .editor_client import EditorClient
-from .editor_host import EditorBench, EditorHost
+from .editor_host import (
+    EditorBench,
+    EditorHost,
+    NamedServer,
+    config_options,
+    mode_state,
+    read_servers,
+    set_mode,
+    set_option,
+)
 from .editor_session import EditorSession
 from .prompt_reader import PromptBlock
 from .rpc_transport import INTERNAL_ERROR, INVALID_PARAMS, NO_KEY, NOT_FOUND, RpcTransport
-from .session_options import NamedServer, config_options, mode_state, read_servers, set_mode, set_option
 
 MOST_SESSIONS = 32
 """Sessions that may be open at the same time."""

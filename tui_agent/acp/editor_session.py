@@ -35,10 +35,9 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool_server import ToolServer
 
 from .editor_client import EditorClient, PermissionQuestions
-from .editor_host import EditorBench
+from .editor_host import EditorBench, accepted_servers, config_options
 from .prompt_reader import Prompt, PromptBlock, PromptReader
 from .rpc_transport import INTERNAL_ERROR, NO_KEY
-from .session_options import accepted_servers, config_options
 from .session_updates import SessionUpdates, note_of, note_update
 
 PACE = 0.05

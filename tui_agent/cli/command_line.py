@@ -22,8 +22,7 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.workbench.configuration.launch_options import PICK_SESSION, LaunchExtras, LaunchOptions
 
-from .option_types import ModelName, OneOf, SessionId, StrategyName, ThemeName
-from .other_words import as_prompt, command_of
+from .command_words import ModelName, OneOf, SessionId, StrategyName, ThemeName, as_prompt, command_of
 from .process.controlling_terminal import say_problem
 from .process.shortage import FAILED, memory_problem, shortage_in
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.fleet.backend import Backend, BackendLostError, ClusterChoice, LocalBackend
-from tui_agent.fleet.control_server import serve_viewers
 from tui_agent.fleet.driver import FleetDriver
+from tui_agent.fleet.driver_control import serve_viewers
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_records, read_tasks
 from tui_agent.fleet.task_file import TaskMistakesError, read_line_tasks, read_toml_tasks
 from tui_agent.protocol.amounts import count_text

@@ -21,9 +21,8 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.pipes import LineReader, PipeWriter, read_everything
 from tui_agent.protocol.reports import AgentRunReport
 
-from .command_handler import CommandHandler, PromptQueue
+from .command_handler import CommandHandler, Listener, PromptQueue
 from .exit_codes import ExitCode
-from .listener import Listener
 from .plain_commands import PlainCommands
 from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
 from .reporters import OutputFormat, ReadAnswer, describe_briefly, reporter_for

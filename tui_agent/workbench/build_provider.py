@@ -16,11 +16,11 @@ from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.providers.anthropic_provider import KeySource, load_sdk
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
-from .command_output import run_line
 from .configuration.effective_settings import Credentials
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_endpoints import key_of, plugin_of, target_of
 from .plugins.plugin_loader import LoadedPlugins
+from .user_commands import run_line
 
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer

@@ -54,9 +54,9 @@ from tui_agent.protocol.permissions import ApprovalDecision, ChangesChecker, Per
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.tools.processes.child_environment import child_environment
 
-from .configuration.found_hooks import FoundHooks
-from .hook_commands import marked_tree
+from .configuration.found_files import FoundHooks
 from .hook_transcript import FILE_NAME, HookTranscript
+from .user_commands import marked_tree
 
 SessionSource = Literal["startup", "resume", "clear", "compact"]
 EndReason = Literal["clear", "prompt_input_exit", "other"]

@@ -28,7 +28,7 @@ from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import NotifySettings
 from tui_agent.tools.processes.child_environment import child_environment
 
-from .hook_commands import marked_tree
+from .user_commands import marked_tree
 
 MAX_ARGUMENTS = 32_000
 """Most characters of a call's input; a longer one is left out, and the call can only be denied from elsewhere."""

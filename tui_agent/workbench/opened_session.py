@@ -35,8 +35,7 @@ from .configuration.launch_options import LaunchOptions
 from .configuration.project_trust import FolderTrust, folder_trust, without_files
 from .launch import Launch
 from .plugins.plugin_loader import plugin_news
-from .sessions.recordings import record_journal
-from .sessions.resume import find_session_to_resume
+from .sessions.journal_options import find_session_to_resume, record_journal
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from tui_agent.settings import Locations
 
 from .configuration.project_trust import SERVERS_FILE, FolderTrust
 from .launch import Launch
-from .open_page import open_page
+from .user_commands import open_page
 
 if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool

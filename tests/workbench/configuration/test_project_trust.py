@@ -9,7 +9,7 @@ import pytest
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, content_digest, load_settings
-from tui_agent.workbench.configuration.definition_files import own_definitions
+from tui_agent.workbench.configuration.found_files import own_definitions
 from tui_agent.workbench.configuration.project_trust import (
     TrustAnswer,
     TrustRequest,

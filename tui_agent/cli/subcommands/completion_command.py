@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from tui_agent.cli.option_types import OneOf
+from tui_agent.cli.command_words import OneOf
 from tui_agent.cli.process.controlling_terminal import say
 
 

@@ -13,9 +13,14 @@ from tui_agent.cli.process.controlling_terminal import say, say_json, say_proble
 from tui_agent.cli.screen_parts import wrong_key_settings, wrong_theme_setting
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, settings_mistakes, value_of
-from tui_agent.workbench.configuration.definition_files import file_problems, own_definitions, project_definitions
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
-from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.found_files import (
+    file_problems,
+    own_definitions,
+    own_hooks,
+    project_definitions,
+    project_hooks,
+)
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.permission_rules import parse_rules, shadowed_rules
 from tui_agent.workbench.configuration.project_trust import (

@@ -22,8 +22,8 @@ from tui_agent.workbench.configuration.effective_settings import load_effective_
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.configuration.user_settings import remove_server, store_server
-from tui_agent.workbench.open_page import open_page
 from tui_agent.workbench.tool_servers import configured_servers, server_parts
+from tui_agent.workbench.user_commands import open_page
 
 if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool

@@ -17,8 +17,7 @@ from tui_agent.providers.model_table import model_info
 from tui_agent.settings import Settings
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.configuration.model_list import known_profiles, listed_models
-from tui_agent.workbench.configuration.named_endpoints import plugin_of, target_of
+from tui_agent.workbench.configuration.named_endpoints import known_profiles, listed_models, plugin_of, target_of
 from tui_agent.workbench.plugins.plugin_loader import load_plugins
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import click
 
-from tui_agent.cli.option_types import OneOf, SessionId
+from tui_agent.cli.command_words import OneOf, SessionId
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
 from tui_agent.protocol.amounts import bytes_text, count_text, money_text
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage

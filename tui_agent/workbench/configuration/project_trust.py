@@ -31,8 +31,17 @@ from tui_agent.protocol.toml_text import parse_toml
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, ProjectTrust, content_digest, load_settings
 
-from .definition_files import counts_of, link_problems, project_definitions, trust_sections, used
-from .found_hooks import NO_HOOKS, FoundHooks, project_hooks, without_effect
+from .found_files import (
+    NO_HOOKS,
+    FoundHooks,
+    counts_of,
+    link_problems,
+    project_definitions,
+    project_hooks,
+    trust_sections,
+    used,
+    without_effect,
+)
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
