@@ -114,15 +114,6 @@ async def test_a_plan_is_accepted_with_a_mode(answer: str | None, mode: str, tmp
     assert policy.mode == mode
 
 
-async def test_a_yes_for_the_session_asks_no_second_time(tmp_path: Path) -> None:
-    async with connected([WRITE, WRITE, says("Done.")]) as link:
-        link.editor.answer = lambda _: "session"
-        await link.editor.say(await link.editor.open(tmp_path), "Write it twice")
-
-    assert len(link.editor.questions) == 1
-    assert "session: " in link.editor.questions[0].options[1].name
-
-
 async def test_an_answer_after_the_cancel_changes_nothing(tmp_path: Path) -> None:
     released = asyncio.Event()
 

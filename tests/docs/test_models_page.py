@@ -6,7 +6,8 @@ from pathlib import Path
 from tui_agent.protocol.endpoint import Endpoint
 from tui_agent.providers.endpoint_profiles import shipped_profiles
 from tui_agent.settings import Locations, load_settings
-from tui_agent.workbench.configuration.named_endpoints import key_of, listed_models, target_of
+from tui_agent.workbench.configuration.model_list import listed_models
+from tui_agent.workbench.configuration.named_endpoints import key_of, target_of
 
 PAGE = Path(__file__).parents[2].joinpath("docs/models.md").read_text("utf-8")
 

@@ -90,11 +90,6 @@ async def test_a_ref_is_a_branch_a_tag_or_a_hash(tmp_path: Path, repo: Path) -> 
             await resolve_ref(mirror, ref)
 
 
-async def test_a_repository_that_cannot_be_fetched_names_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(UnitFailureError, match="missing"):
-        await updated_mirror(tmp_path, str(tmp_path / "missing"), tmp_path)
-
-
 async def test_locks_of_a_killed_git_do_not_outlast_it(tmp_path: Path, repo: Path) -> None:
     mirror = await updated_mirror(tmp_path, str(repo), tmp_path)
     for lock in ("refs/heads/main.lock", "config.lock", "packed-refs.lock"):

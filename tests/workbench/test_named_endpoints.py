@@ -18,7 +18,8 @@ from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.endpoint_profiles import shipped_profiles
 from tui_agent.settings import Locations, ProjectTrust, Settings, load_settings
 from tui_agent.workbench.build_provider import ProviderBuilder
-from tui_agent.workbench.configuration.named_endpoints import listed_models, missing_extra, require_key, target_of
+from tui_agent.workbench.configuration.model_list import listed_models
+from tui_agent.workbench.configuration.named_endpoints import missing_extra, require_key, target_of
 
 CANARIES = {
     "ANTHROPIC_API_KEY": "sk-canary-key",

@@ -96,7 +96,7 @@ class ModelName(click.ParamType[str]):
         """Return the models of the settings, and the known ones of the API, whose names begin with the text."""
         from tui_agent.protocol.errors import ConfigurationError
         from tui_agent.settings import load_settings
-        from tui_agent.workbench.configuration.named_endpoints import configured_models
+        from tui_agent.workbench.configuration.model_list import configured_models
 
         try:
             settings = load_settings(Locations.of_user(), environment=os.environ).settings

@@ -24,10 +24,14 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.text.line_view import forget_drawn_styles
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
+from tui_agent.workbench.configuration.launch_options import (
+    DEMO_LABEL,
+    PICK_SESSION,
+    LaunchOptions,
+    refuse_existing,
+)
 from tui_agent.workbench.configuration.named_endpoints import lacks_key, require_key
 from tui_agent.workbench.configuration.project_trust import TrustStore, open_trust_request
-from tui_agent.workbench.sessions.journal_options import refuse_existing
 from tui_agent.workbench.sessions.prompt_store import PromptStore
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
 

@@ -18,7 +18,8 @@ from tui_agent.providers.request_builder import EFFORTS
 from tui_agent.settings import Locations, Settings
 
 from .build_provider import ProviderBuilder
-from .configuration.named_endpoints import endpoint_name, endpoint_title, listed_models, plugin_of
+from .configuration.model_list import endpoint_name, endpoint_title, listed_models
+from .configuration.named_endpoints import plugin_of
 from .configuration.user_settings import store_setting
 from .launch import Launch
 from .opened_session import OpenedSession

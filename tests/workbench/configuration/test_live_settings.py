@@ -178,15 +178,6 @@ async def test_changed_project_settings_cannot_loosen_a_running_agent(tmp_path: 
         assert [event.code for event in told if isinstance(event, Warned)] == ["settings_untrusted"]
 
 
-async def test_a_grant_for_the_user_is_stored_and_reloaded(tmp_path: Path) -> None:
-    async with engine_in(tmp_path) as (bench, live):
-        bench.policy.grant("bash(make all)", "user")
-        await live.read_again()
-
-        assert "bash(make all)" in [rule.text for rule in bench.policy.rules]
-        assert decision(bench, tmp_path, "make all") == "allow"
-
-
 async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
     async with open_quietly(options_for(tmp_path)) as bench:
         locations: Locations = Locations.of_user()

@@ -25,7 +25,7 @@ from tui_agent.session.journal_reader import read_tail
 from tui_agent.session.store import SessionStore
 from tui_agent.session.summary import SessionSummary
 from tui_agent.settings import Locations
-from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions, refuse_existing
 
 if TYPE_CHECKING:
     # The check before the first screen does not need it.
@@ -101,16 +101,6 @@ def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple
     """
     session_id = store.find(options.resume or "")
     return session_id, store.journal_path(session_id)
-
-
-def refuse_existing(path: Path | None) -> None:
-    """Refuse a file to record to that exists already.
-
-    Raises:
-        ConfigurationError: it exists.
-    """
-    if path is not None and os.path.lexists(path):
-        raise ConfigurationError(f"--record: {path} exists already; a recording never replaces a file")
 
 
 async def record_journal(path: Path, session: "StoredSession", bus: EventBus, stack: AsyncExitStack) -> None:

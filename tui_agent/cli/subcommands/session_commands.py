@@ -1,7 +1,7 @@
-"""`tui-agent sessions`: stored sessions, without the screen."""
+"""`tui-agent sessions` and `stats`: stored sessions without the screen, and what they cost."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import click
 
@@ -15,6 +15,7 @@ from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.journal_counts import CountsFile
+from tui_agent.session.usage_statistics import read_statistics
 from tui_agent.settings import Locations
 from tui_agent.workbench.leftover_commands import end_all, find_running_commands
 from tui_agent.workbench.sessions.prompt_store import forget_session
@@ -166,3 +167,21 @@ def _message_text(message: Message) -> str:
             return "\n".join([f"Assistant: {message.text}", *calls])
         case ToolResultMessage():
             return f"← {message.tool_name}{' (error)' if message.is_error else ''}: {message.text}"
+
+
+_WIDTH = 100
+
+
+@click.command()
+@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Only the last N days. Default: all.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def stats(days: int | None, as_json: bool) -> None:
+    """Show tokens and cost of all sessions by day, model and folder."""
+    store = SessionStore(Locations.of_user().sessions_dir)
+    since = None if days is None else (datetime.now() - timedelta(days=days - 1)).date()
+    found = read_statistics(store.root, store.newest_paths(), since)
+    if as_json:
+        say_json(found.to_json())
+        return
+    for line in found.lines(_WIDTH):
+        say(escaped(line))
