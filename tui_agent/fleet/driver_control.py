@@ -85,6 +85,7 @@ class FleetConnection:
             if status is not None:
                 yield status
             await asyncio.sleep(LOOK_SECONDS)
+        # The driver writes its last state before it closes the connection.
         yield await asyncio.to_thread(left_status, self._out)
 
 
@@ -96,6 +97,7 @@ async def connected(out: Path) -> AsyncGenerator[FleetConnection]:
         ConfigurationError: no driver runs.
     """
     try:
+        # The path itself may be a link, since a socket has a short limit for its path.
         path = await asyncio.to_thread((out / "control.sock").resolve)
         reader, writer = await asyncio.open_unix_connection(path)
     except OSError:
@@ -138,12 +140,14 @@ async def serve_viewers(driver: "FleetDriver") -> None:
 def _remove(path: Path, address: Path) -> None:
     path.unlink(missing_ok=True)
     address.unlink(missing_ok=True)
+    # It was made for the socket alone, because the path in `OUT` is too long.
     if path != address:
         path.parent.rmdir()
 
 
 async def _serve(driver: "FleetDriver", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Carry out the orders of one viewer until it leaves."""
+    # Counted while connected, and not while active: for a viewer the driver writes deltas and leaves questions open.
     driver.viewers += 1
     try:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
