@@ -170,6 +170,7 @@ def launch(**values: Any) -> int:
     if values["replay"] is not None:
         _refuse_beside_replay(values)
     options = launch_options(values)
+    # Before anything is opened: a library that runs out of memory may end the process without a word.
     if problem := memory_problem():
         say_problem(problem)
         return FAILED
@@ -413,6 +414,7 @@ def _cwd_exists() -> bool:
 def _in_one_line(error: click.ClickException) -> str:
     """Return the error, with the closest valid option."""
     if isinstance(error, click.NoSuchOption):
+        # Of the command that was named, and not of the program.
         known = [name for parameter in (error.ctx.command.params if error.ctx else []) for name in parameter.opts]
         near = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
         hint = f" (did you mean {near[0]}?)" if near else ""

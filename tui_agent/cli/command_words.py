@@ -182,10 +182,12 @@ def command_of(arguments: Sequence[str], commands: Collection[str], agent: str) 
     if not {"-h", "--help"}.isdisjoint(arguments):
         return ["--help"]
     is_known = first in commands or first in _WORDS or first.startswith("-")
+    # A file of that name, or further words, make a prompt more likely.
     least = _SIMILARITY if rest or os.path.lexists(first) else _SIMILARITY_ALONE
     near = "" if is_known else _near(first, [*commands, *_WORDS], least)
     if not near:
         return [agent, *arguments]
+    # A program that runs this one could not answer, and must not pay for a prompt by mistake.
     if not (os.isatty(0) and os.isatty(2)):
         as_words = " ".join(arguments)
         raise click.UsageError(

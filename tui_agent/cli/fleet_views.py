@@ -43,6 +43,7 @@ def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:
     parts = [f"{counts.ended}/{counts.units} ended"]
     parts += [f"{states['done']} done", f"{counts.working} running", f"{states['queued']} queued"]
     parts += [f"{states[state]} {state}" for state in ("failed", "stopped", "interrupted", "asking") if states[state]]
+    # Only what this driver has seen: units of earlier starts say nothing about the pace.
     if ended and counts.ended < counts.units:
         parts.append(f"{60 * ended / seconds:.1f} a minute")
         parts.append(f"{seconds_text(seconds / ended * (counts.units - counts.ended), tenths=False)} left")
@@ -193,6 +194,7 @@ async def _print_changes(driver: FleetConnection) -> int:
     rows: tuple[UnitRow, ...] = ()
     async for status in driver.states():
         rows = status.rows
+        # The first state is the past, which `fleet status` shows.
         if ended is not None:
             for row in rows:
                 if row.ended and row.id not in ended:

@@ -65,7 +65,7 @@ class UnitJobs(WorkerPlugin):
         """Run a unit until it has ended, or until its task is cancelled."""
         place = WorkerPlace(str(worker.name), Path(worker.local_directory))
         link = await _linked(key, worker)
-        # Waited for and not awaited: a unit that is cancelled is no failure of the task that runs it.
+        # Waited for and not awaited: the task that runs a unit does not fail when the unit is cancelled.
         async with asyncio.TaskGroup() as group:
             self.running[key] = running = group.create_task(_run(run(key[1], link, place)))
             try:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Command(BaseModel):
+    # Built at the first use: print mode without commands does not pay for the schemas.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
@@ -131,6 +132,7 @@ def parse_command(line: bytes) -> InputCommand:
 def _in_words(error: ValidationError) -> str:
     """Return the first three errors with their fields, without the input."""
     complaints: list[str] = []
+    # Without the input, which may be long, or a secret.
     for complaint in error.errors(include_url=False, include_input=False)[:3]:
         place = ".".join(str(part) for part in complaint["loc"][1:])
         words = complaint["msg"].removeprefix("Value error, ")
@@ -208,6 +210,7 @@ class CommandHandler:
         try:
             if line.too_long:
                 raise ConfigurationError(f"it is longer than {len(line)} bytes")
+            # A client on Windows may begin its text with a byte order mark.
             await self._handle_command(parse_command(line.removeprefix(b"\xef\xbb\xbf")))
         except TuiAgentError as error:
             self._complain(f"Line {number} of the input was skipped: {error}", number)
@@ -249,6 +252,7 @@ class CommandHandler:
         """
         if order.decision != "approve":
             return
+        # The gate takes any answer as the last word, so that it is checked before.
         for request in self._agent.pending_calls:
             if request.request_id != order.request_id:
                 continue
@@ -313,7 +317,9 @@ class Listener:
         """Write all events until the subscription is closed. Waits for a slow reader."""
         async for batch in self._heard.batches(pace=PACE):
             for envelope in batch:
+                # First, so that a request that no one can answer is denied however slow the reader is.
                 self._take_note(envelope)
+            # A lost delta costs nothing: the message that follows has its text.
             if any(envelope.type not in DELTAS for envelope in batch):
                 await self._save()
             for envelope in batch:
@@ -347,6 +353,7 @@ class Listener:
                 self._waiting.discard(request_id)
             case SessionSaveFailed() | SessionSaved():
                 self.is_unsaved = isinstance(envelope.event, SessionSaveFailed)
+            # A sub-agent that fails does not decide the exit code.
             case RunEnded(report=AgentRunReport() as report) if not envelope.origin.depth:
                 self.code = code_of(report, stuck=self._questions.stuck)
             case _:

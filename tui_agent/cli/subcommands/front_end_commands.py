@@ -36,6 +36,7 @@ def acp(**values: Any) -> int:
         raise ConfigurationError(f"editors need the extra `acp`: {install_command('acp')}")
     locations = Locations.of_user()
     log_to_file(locations, verbose=values["verbose"])
+    # Like plain mode, an editor has no screen and answers questions.
     options = launch_options({**values, "plain": True, "cwd": Path.cwd()})
     stdin, stdout = _private_streams()
     from tui_agent.acp.editor_agent import serve_editor
@@ -135,6 +136,7 @@ def app_arguments(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the arguments with which the app gets the same options."""
     for option in _SHARED:
         value, name = values.get(option.name or ""), option.opts[-1]
+        # `--resume` without an id is a flag.
         if value is True or (option.name == "resume" and value == PICK_SESSION):
             yield name
         elif option.multiple:

@@ -108,8 +108,10 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
         raise click.UsageError(f"{event} is not about a call; it takes only the fields of its input as JSON")
     elif tool is not None:
         fields = _arguments(tool)
+    # As in a session, so that a hook that needs a secret fails here as it would there.
     withhold_named_secrets(load_settings(_locations()).settings)
     trust = folder_trust(folder, _locations())
+    # Said first: the list of answers below is without those of the project.
     if trust.hooks_refusal:
         say(trust.hooks_refusal)
     matched = matched_hooks((*own_hooks(folder).hooks, *trust.hooks.hooks), event, subjects)

@@ -105,6 +105,7 @@ def _newest_version() -> str | None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TuiAgentError(f"the package index did not answer: {error}") from error
     found = re.search(r"^tui-agent \(([0-9][^\s)]*)\)", done.stdout, re.MULTILINE)
+    # An index without the package is reached, and one that does not answer may have it.
     if found is None and "No matching distribution" in done.stderr:
         return None
     if found is None:
@@ -115,6 +116,7 @@ def _newest_version() -> str | None:
 
 def _pip() -> list[str] | None:
     """Return the command of a pip: that of this environment if it has one, else another."""
+    # The one of this environment knows the index that the program was installed from.
     own = Path(sys.executable).with_name("pip")
     found = str(own) if own.exists() else shutil.which("pip3") or shutil.which("pip")
     return None if found is None else [found]
@@ -122,6 +124,7 @@ def _pip() -> list[str] | None:
 
 def _order(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, for comparison."""
+    # Without a library for versions: releases here have numbers only.
     return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0]))
 
 

@@ -38,6 +38,7 @@ def list_sessions(as_json: bool, search: str) -> None:
     found = store.list(search)
     counts = CountsFile(store.root)
     messages = {one.id: counted.messages if (counted := counts.count(one.path)) else None for one in found}
+    # Counting reads whole journals, so that the next list starts from these.
     counts.save()
     if as_json:
         rows = [
@@ -149,6 +150,7 @@ def delete(session_id: str) -> None:
     store = _store()
     found = store.find(session_id)
     store.delete(found)
+    # Its prompts and its draft are stored apart from the journal.
     forget_session(store.root, found)
     say(f"deleted session {found}")
 
@@ -178,6 +180,7 @@ _WIDTH = 100
 def stats(days: int | None, as_json: bool) -> None:
     """Show tokens and cost of all sessions by day, model and folder."""
     store = SessionStore(Locations.of_user().sessions_dir)
+    # Whole days, today included.
     since = None if days is None else (datetime.now() - timedelta(days=days - 1)).date()
     found = read_statistics(store.root, store.newest_paths(), since)
     if as_json:

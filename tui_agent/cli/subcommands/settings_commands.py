@@ -92,6 +92,7 @@ def check() -> int:
     locations, here = Locations.of_user(), Path.cwd()
     errors, warnings = _mistakes(locations, here)
     loaded = None
+    # Settings with mistakes cannot be merged, and would only repeat them.
     if not errors:
         loaded = _load()
         warnings = [*loaded.ignored, *warnings]
