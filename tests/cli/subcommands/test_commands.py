@@ -195,52 +195,30 @@ def test_sessions_are_listed_shown_and_deleted(
     assert json.loads(out_of(capsys, "sessions", "list", "--json")) == []
 
 
-def test_the_doctor_reports_settings_and_instructions_that_are_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_doctor_names_what_does_not_work_here(
+    user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TUI_AGENT_MODLE", "x")
-    (tmp_path / "AGENTS.md").write_text("be kind", "utf-8")
+    def found() -> dict[str, tuple[str, str]]:
+        return {finding.subject: (finding.state, finding.message) for finding in examine(tmp_path)}
 
-    notes = {finding.subject: finding.message for finding in examine(tmp_path) if finding.state == "note"}
+    well = found()
+    assert well["processes"] == ("ok", "commands end with everything they start, and when tui-agent ends")
+    assert (well["serve"][0], "127.0.0.1" in well["serve"][1], "--i-know" in well["serve"][1]) == ("ok", True, True)
 
-    assert "did you mean TUI_AGENT_MODEL?" in notes["settings"]
-    assert "AGENTS.md not used" in notes["trust"]
-
-
-def test_the_doctor_says_how_to_name_a_model_of_a_configured_endpoint(user_file: Path, tmp_path: Path) -> None:
     user_file.write_text('[providers.box]\nbase_url = "http://127.0.0.1:9"\n', "utf-8")
-
-    (key,) = [finding for finding in examine(tmp_path) if finding.subject == "key"]
-
-    assert key.state == "bad"
-    assert key.message.startswith("ANTHROPIC_API_KEY is not set, and the model ")
-    assert key.message.endswith(" needs it; a model of your own endpoints needs its name: box/MODEL")
-
-
-def test_the_doctor_reports_whether_a_browser_can_show_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def serving() -> tuple[str, str]:
-        (found,) = [finding for finding in examine(tmp_path) if finding.subject == "serve"]
-        return found.state, found.message
-
-    state, text = serving()
-    assert (state, "127.0.0.1" in text, "--i-know" in text) == ("ok", True, True)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
-    state, text = serving()
-    assert (state, install_command("serve") in text) == ("note", True)
-
-
-def test_the_doctor_reports_whether_commands_can_outlive_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def processes() -> tuple[str, str]:
-        (found,) = [finding for finding in examine(tmp_path) if finding.subject == "processes"]
-        return found.state, found.message
-
-    assert processes() == ("ok", "commands end with everything they start, and when tui-agent ends")
-
+    monkeypatch.setenv("TUI_AGENT_MODLE", "x")
     monkeypatch.setenv("PATH", str(tmp_path))
-    missing = "setpriv of util-linux is not installed: commands may outlive tui-agent if it is killed"
-    assert processes() == ("note", missing)
+    (tmp_path / "AGENTS.md").write_text("be kind", "utf-8")
+    ill = found()
+    for subject, state, words in (
+        ("serve", "note", install_command("serve")),
+        ("settings", "note", "did you mean TUI_AGENT_MODEL?"),
+        ("trust", "note", "AGENTS.md not used"),
+        ("processes", "note", "setpriv of util-linux is not installed: commands may outlive tui-agent if it is killed"),
+        ("key", "bad", "needs it; a model of your own endpoints needs its name: box/MODEL"),
+    ):
+        assert (ill[subject][0], words in ill[subject][1]) == (state, True), ill[subject]
 
 
 def test_the_doctor_reports_whether_commands_can_run_in_a_trial(
