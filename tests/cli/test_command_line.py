@@ -51,7 +51,7 @@ def test_the_program_asks_about_a_first_word_that_is_close_to_a_command(
         assert command_of(words, commands, "agent") == ["agent", *words]
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         (["--modle", "x"], "no such option: --modle (did you mean --model?)"),
@@ -145,7 +145,7 @@ def test_a_deleted_current_directory_is_reported(
     assert run(capsys, "--version")[0] == 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         (["-h"], "Usage: tui-agent [OPTIONS]"),

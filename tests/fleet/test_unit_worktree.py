@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.programs import hide_walls
+from tests.support.table import table
 from tests.support.terminal import PATIENCE
 from tui_agent.fleet import worktree_git
 from tui_agent.fleet.unit_process import UnitFailureError
@@ -228,7 +229,7 @@ async def test_without_walls_a_repository_that_leads_elsewhere_is_not_read(
         await apply_as_branch(repo, unit.base, b"", "made", "Change")
 
 
-@pytest.mark.parametrize(
+@table(
     ("address", "expected"),
     [("/a/b", True), ("../b", True), ("./a:b", True), ("file:///a/b", True), ("https://a/b", False),
      ("ssh://git@a/b", False), ("git@a:b", False), ("a:/b", False)],
