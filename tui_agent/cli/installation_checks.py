@@ -21,7 +21,7 @@ from tui_agent.tools.media.image_files import can_scale_images, images_extra
 from tui_agent.tools.processes.command_launcher import launcher_problem
 from tui_agent.trial.trials import Trials
 from tui_agent.workbench.configuration.effective_settings import Credentials
-from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.found_files import own_hooks, project_hooks
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import key_source, lacks_key, missing_extra, plugin_of, target_of
 from tui_agent.workbench.configuration.project_trust import FolderTrust, folder_trust, trust_for

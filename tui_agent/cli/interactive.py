@@ -24,11 +24,15 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.text.line_view import forget_drawn_styles
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
+from tui_agent.workbench.configuration.launch_options import (
+    DEMO_LABEL,
+    PICK_SESSION,
+    LaunchOptions,
+    refuse_existing,
+)
 from tui_agent.workbench.configuration.named_endpoints import lacks_key, require_key
 from tui_agent.workbench.configuration.project_trust import TrustStore, open_trust_request
 from tui_agent.workbench.sessions.prompt_store import PromptStore
-from tui_agent.workbench.sessions.recordings import refuse_existing
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
 from .process.controlling_terminal import need_terminal, say, say_error
@@ -77,7 +81,7 @@ def run_interactive(options: LaunchOptions) -> int:
 
 def _resume(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
     # Imported here so that the first screen of a new session does not wait for it.
-    from tui_agent.workbench.sessions.resume import read_glimpse
+    from tui_agent.workbench.sessions.journal_options import read_glimpse
 
     chosen = _resolve_session_choice(options, locations, settings.ui.theme)
     if chosen is None:
@@ -95,7 +99,7 @@ def _resolve_session_choice(options: LaunchOptions, locations: Locations, theme:
     """Return the options with the session's id, which the user picks if the command line has none; None to quit."""
     from tui_agent.session.store import SessionStore
     from tui_agent.ui.app.session_picker import SessionPicker
-    from tui_agent.workbench.sessions.resume import find_session_to_resume, resolve_continue
+    from tui_agent.workbench.sessions.journal_options import find_session_to_resume, resolve_continue
     from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
     options = resolve_continue(options, locations)

@@ -165,7 +165,7 @@ def examine_plugins(settings: Settings, root: Path, locations: Locations) -> "Lo
 async def show_fleet(out: Path) -> int:
     """Show the screen of a fleet until the user leaves; return 1 if it has ended and a unit is not done, else 0."""
     # Imported here: no other command needs fleets.
-    from tui_agent.fleet.driver_client import connected
+    from tui_agent.fleet.driver_control import connected
     from tui_agent.fleet.fleet_directory import is_driven
     from tui_agent.ui.fleet.fleet_files import FleetFiles
 

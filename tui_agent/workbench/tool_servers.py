@@ -42,7 +42,7 @@ from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.helper_tree import HelperTree
 
 from .configuration.launch_options import LaunchOptions
-from .configuration.named_secrets import withhold_named_secrets
+from .configuration.named_endpoints import withhold_named_secrets
 from .configuration.project_trust import SERVERS_FILE, FolderTrust
 
 if TYPE_CHECKING:

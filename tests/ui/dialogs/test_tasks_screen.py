@@ -17,8 +17,7 @@ from tui_agent.protocol.facts.page_facts import TaskFact, TaskQuestion
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.session.journal_writer import JournalWriter
 from tui_agent.ui.dialogs.tasks_screen import TasksScreen
-from tui_agent.workbench.live_session import LiveSession
-from tui_agent.workbench.task_list import TaskList
+from tui_agent.workbench.live_session import LiveSession, TaskList
 
 NOW = 1_700_000_000_000
 ARGS = {"command": "rm -rf build\x1b[31m", "timeout": 5}

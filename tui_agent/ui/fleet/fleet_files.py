@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from tui_agent.fleet.driver_client import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits
+from tui_agent.fleet.driver_control import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits
 from tui_agent.fleet.fleet_directory import read_status
 from tui_agent.fleet.unit_events import UnitLines
 from tui_agent.protocol.envelope import Envelope, read_envelope

@@ -114,7 +114,7 @@ class SessionLaunch:
         )
         glimpse = None
         if session_id is not None:
-            from .resume import read_glimpse
+            from .journal_options import read_glimpse
 
             glimpse = await asyncio.to_thread(read_glimpse, options, self._locations)
         model, label = ("", DEMO_LABEL) if demo else (self._settings.model, "")

@@ -1,20 +1,75 @@
-"""`tui-agent serve`: shows the app in a browser on this machine."""
+"""`tui-agent acp` serves an editor, `tui-agent serve` a browser."""
 
 import asyncio
+import importlib.util
+import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tui_agent.cli.command_line import INTERRUPTED, launch, launch_options
 from tui_agent.cli.process.controlling_terminal import say, say_error
-from tui_agent.cli.process.log_file import log_to_file
+from tui_agent.cli.process.log_file import log_loop_stalls, log_to_file
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.installation import install_command
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import PICK_SESSION
+
+_NOT_FOR_EDITORS = (
+    *("prompt", "print_mode", "plain", "continue_last", "resume", "session_id", "cwd", "theme"),
+    *("output_format", "input_format", "include_deltas", "record", "replay", "title", "answer_schema"),
+)
+"""Options of the program that do not hold for the sessions of an editor."""
+
+
+@click.command(name="acp", params=[option for option in launch.params if option.name not in _NOT_FOR_EDITORS])
+def acp(**values: Any) -> int:
+    """Serve an editor by the Agent Client Protocol, on standard input and output.
+
+    The editor starts this command and opens sessions in the directories that it names.
+    """
+    if importlib.util.find_spec("acp") is None:
+        raise ConfigurationError(f"editors need the extra `acp`: {install_command('acp')}")
+    locations = Locations.of_user()
+    log_to_file(locations, verbose=values["verbose"])
+    # Like plain mode, an editor has no screen and answers questions.
+    options = launch_options({**values, "plain": True, "cwd": Path.cwd()})
+    stdin, stdout = _private_streams()
+    from tui_agent.acp.editor_agent import serve_editor
+    from tui_agent.acp.editor_host import EditorHost
+    from tui_agent.cli.process.process_setup import end_start
+    from tui_agent.cli.screen_parts import question_lines, screen_problems
+    from tui_agent.workbench.leftover_commands import adopt_orphans
+    from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
+
+    end_start()
+
+    async def run() -> int:
+        # Here rather than by each session: one that ends would resign for the others.
+        async with adopt_orphans(), log_loop_stalls():
+            saved = SessionCatalogue.of_directory(locations.sessions_dir, Path("/"))
+            host = EditorHost(options, saved, question_lines, screen_problems)
+            return await serve_editor(host, stdin, stdout)
+
+    return asyncio.run(run())
+
+
+def _private_streams() -> tuple[int, int]:
+    """Move standard input and output to other descriptors: nothing but the protocol may use them.
+
+    Programs that a session starts find an empty input, and text that a library prints goes to standard error.
+    """
+    stdin, stdout = os.dup(0), os.dup(1)
+    empty = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    return stdin, stdout
+
 
 _NOT_FOR_PAGES = (
     *("prompt", "print_mode", "plain", "session_id", "record", "replay"),
@@ -81,6 +136,7 @@ def app_arguments(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the arguments with which the app gets the same options."""
     for option in _SHARED:
         value, name = values.get(option.name or ""), option.opts[-1]
+        # `--resume` without an id is a flag.
         if value is True or (option.name == "resume" and value == PICK_SESSION):
             yield name
         elif option.multiple:

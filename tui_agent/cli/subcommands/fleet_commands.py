@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from tui_agent.cli.command_words import OneOf
 from tui_agent.cli.fleet_cluster import chosen_cluster, cluster_options
-from tui_agent.cli.option_types import OneOf
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import Locations
@@ -50,7 +50,7 @@ def run(tasks: Path, out: Path | None, *, check: bool, **values: Any) -> int:
     again: the fleet works on without it.
     """
     from tui_agent.cli.fleet_host import FleetOptions, create_fleet, read_tasks_of, remove_unstarted
-    from tui_agent.cli.fleet_plan import show_plan
+    from tui_agent.cli.fleet_views import show_plan
 
     show = _viewer_of(values)
     units = read_tasks_of(tasks)

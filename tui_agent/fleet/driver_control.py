@@ -1,4 +1,4 @@
-"""A viewer's side of a fleet: its orders go to the driver over a private socket, its state is read from `OUT`.
+"""The private socket of a fleet: viewers send orders to the driver, and read its state from `OUT`.
 
 An order is one JSON object a line; the driver answers only one that had no effect. A viewer is the fleet screen,
 `fleet events --follow` or `fleet stop`. The driver works on without one.
@@ -8,15 +8,20 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.protocol.messages import FrozenModel, JsonObject
 
 from .fleet_directory import left_status, written_status
+
+if TYPE_CHECKING:
+    # A viewer does not load the driver.
+    from .driver import FleetDriver
 
 LOOK_SECONDS = 0.1
 """Time between two looks at the files of a fleet."""
@@ -80,6 +85,7 @@ class FleetConnection:
             if status is not None:
                 yield status
             await asyncio.sleep(LOOK_SECONDS)
+        # The driver writes its last state before it closes the connection.
         yield await asyncio.to_thread(left_status, self._out)
 
 
@@ -91,6 +97,7 @@ async def connected(out: Path) -> AsyncGenerator[FleetConnection]:
         ConfigurationError: no driver runs.
     """
     try:
+        # The path itself may be a link, since a socket has a short limit for its path.
         path = await asyncio.to_thread((out / "control.sock").resolve)
         reader, writer = await asyncio.open_unix_connection(path)
     except OSError:
@@ -103,3 +110,63 @@ async def connected(out: Path) -> AsyncGenerator[FleetConnection]:
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
+
+
+LONGEST_LINE = 4 * 1024 * 1024
+
+
+async def serve_viewers(driver: "FleetDriver") -> None:
+    """Serve viewers until cancelled; the end of their connections tells them that the driver leaves.
+
+    Raises:
+        OSError: the socket cannot be made.
+    """
+    path = await asyncio.to_thread(driver.directory.make_socket_path)
+    async with asyncio.TaskGroup() as tasks:
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            # An error ends this viewer, never the driver.
+            tasks.create_task(run_service("viewer of the fleet", _serve(driver, reader, writer)))
+
+        # Its directory is private, and so is the socket.
+        server = await asyncio.start_unix_server(connected, path, limit=LONGEST_LINE)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            server.close()
+            await asyncio.to_thread(_remove, path, driver.directory.path / "control.sock")
+
+
+def _remove(path: Path, address: Path) -> None:
+    path.unlink(missing_ok=True)
+    address.unlink(missing_ok=True)
+    # It was made for the socket alone, because the path in `OUT` is too long.
+    if path != address:
+        path.parent.rmdir()
+
+
+async def _serve(driver: "FleetDriver", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Carry out the orders of one viewer until it leaves."""
+    # Counted while connected, and not while active: for a viewer the driver writes deltas and leaves questions open.
+    driver.viewers += 1
+    try:
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            while True:
+                if reason := await _carry_out(driver, await reader.readuntil(b"\n")):
+                    writer.write(OrderRefused(reason=reason).model_dump_json().encode() + b"\n")
+                    await writer.drain()
+    finally:
+        driver.viewers -= 1
+        writer.close()
+
+
+async def _carry_out(driver: "FleetDriver", line: bytes) -> str:
+    """Carry out an order; return why it had no effect, or an empty text."""
+    try:
+        order = ORDERS.validate_json(line)
+    except ValidationError:
+        return "the message was not understood; nothing was done"
+    if isinstance(order, SendInput):
+        return await driver.send_input(order.unit_id, order.command)
+    await driver.stop(order.unit_ids, now=order.now)
+    return ""

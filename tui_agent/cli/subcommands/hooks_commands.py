@@ -11,7 +11,7 @@ from typing import get_args
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
-from tui_agent.cli.option_types import OneOf
+from tui_agent.cli.command_words import OneOf
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
@@ -30,13 +30,13 @@ from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, load_settings
 from tui_agent.workbench.built_in_tools import built_in_tools
-from tui_agent.workbench.configuration.found_hooks import own_hooks
-from tui_agent.workbench.configuration.named_secrets import withhold_named_secrets
+from tui_agent.workbench.configuration.found_files import own_hooks
+from tui_agent.workbench.configuration.named_endpoints import withhold_named_secrets
 from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.file_hooks import matched_hooks, rule_fits, run_hook
-from tui_agent.workbench.hook_commands import command_hooks
 from tui_agent.workbench.plugins.plugin_loader import load_plugins
 from tui_agent.workbench.session_hooks import hook_facts
+from tui_agent.workbench.user_commands import command_hooks
 
 HOOK_FAILED = 1
 """Exit code if a command failed."""
@@ -108,8 +108,10 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
         raise click.UsageError(f"{event} is not about a call; it takes only the fields of its input as JSON")
     elif tool is not None:
         fields = _arguments(tool)
+    # As in a session, so that a hook that needs a secret fails here as it would there.
     withhold_named_secrets(load_settings(_locations()).settings)
     trust = folder_trust(folder, _locations())
+    # Said first: the list of answers below is without those of the project.
     if trust.hooks_refusal:
         say(trust.hooks_refusal)
     matched = matched_hooks((*own_hooks(folder).hooks, *trust.hooks.hooks), event, subjects)

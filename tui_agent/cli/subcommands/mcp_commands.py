@@ -22,8 +22,8 @@ from tui_agent.workbench.configuration.effective_settings import load_effective_
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.configuration.user_settings import remove_server, store_server
-from tui_agent.workbench.open_page import open_page
 from tui_agent.workbench.tool_servers import configured_servers, server_parts
+from tui_agent.workbench.user_commands import open_page
 
 if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
@@ -75,6 +75,7 @@ def add(
     values |= {"headers": _pairs(header, ":")} if header else {}
     values |= {"bearer_token_env": bearer_token_env} if bearer_token_env else {}
     try:
+        # Before it is stored: a start would refuse the whole file.
         ToolServer.model_validate(values)
     except ValidationError as error:
         raise click.UsageError(error.errors()[0]["msg"]) from error
@@ -142,6 +143,7 @@ async def _login(found: "ConfiguredServer") -> int:
     server = found.server.model_copy(update={"enabled": True})
     questions = ServerQuestions(ask=_ask_in_terminal)
     parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(), questions)
+    # Alone, so that no other server starts for a sign-in.
     pool = ServerPool([type(found)(found.name, server, found.origin)], parts, window=lambda: 0)
     task = pool.tasks[found.name]
     if refused := task.login():
@@ -178,6 +180,7 @@ async def _next_line() -> str | None:
     loop = asyncio.get_running_loop()
     readable: asyncio.Future[None] = loop.create_future()
     try:
+        # Not a thread: a read that blocks would keep the program from ending after the sign-in.
         loop.add_reader(sys.stdin.fileno(), lambda: readable.done() or readable.set_result(None))
     except (OSError, ValueError):
         return None

@@ -1,11 +1,11 @@
-"""`tui-agent sessions`: stored sessions, without the screen."""
+"""`tui-agent sessions` and `stats`: stored sessions without the screen, and what they cost."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import click
 
-from tui_agent.cli.option_types import OneOf, SessionId
+from tui_agent.cli.command_words import OneOf, SessionId
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
 from tui_agent.protocol.amounts import bytes_text, count_text, money_text
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -14,7 +14,7 @@ from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
-from tui_agent.session.journal_counts import CountsFile
+from tui_agent.session.journal_counts import CountsFile, read_statistics
 from tui_agent.settings import Locations
 from tui_agent.workbench.leftover_commands import end_all, find_running_commands
 from tui_agent.workbench.sessions.prompt_store import forget_session
@@ -37,6 +37,7 @@ def list_sessions(as_json: bool, search: str) -> None:
     found = store.list(search)
     counts = CountsFile(store.root)
     messages = {one.id: counted.messages if (counted := counts.count(one.path)) else None for one in found}
+    # Counting reads whole journals, so that the next list starts from these.
     counts.save()
     if as_json:
         rows = [
@@ -148,6 +149,7 @@ def delete(session_id: str) -> None:
     store = _store()
     found = store.find(session_id)
     store.delete(found)
+    # Its prompts and its draft are stored apart from the journal.
     forget_session(store.root, found)
     say(f"deleted session {found}")
 
@@ -166,3 +168,22 @@ def _message_text(message: Message) -> str:
             return "\n".join([f"Assistant: {message.text}", *calls])
         case ToolResultMessage():
             return f"← {message.tool_name}{' (error)' if message.is_error else ''}: {message.text}"
+
+
+_WIDTH = 100
+
+
+@click.command()
+@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Only the last N days. Default: all.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def stats(days: int | None, as_json: bool) -> None:
+    """Show tokens and cost of all sessions by day, model and folder."""
+    store = SessionStore(Locations.of_user().sessions_dir)
+    # Whole days, today included.
+    since = None if days is None else (datetime.now() - timedelta(days=days - 1)).date()
+    found = read_statistics(store.root, store.newest_paths(), since)
+    if as_json:
+        say_json(found.to_json())
+        return
+    for line in found.lines(_WIDTH):
+        say(escaped(line))

@@ -1,11 +1,20 @@
-"""Resuming a session: which one `--continue` selects, and a look at its end before the first screen."""
+"""Options about journals: which session `--continue` selects, and the copy that `--record` writes.
 
+A resumed session shows its end before the first screen.
+"""
+
+import asyncio
+import os
+import shutil
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent import __version__
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionLoaded
@@ -16,7 +25,12 @@ from tui_agent.session.journal_reader import read_tail
 from tui_agent.session.store import SessionStore
 from tui_agent.session.summary import SessionSummary
 from tui_agent.settings import Locations
-from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions, refuse_existing
+
+if TYPE_CHECKING:
+    # The check before the first screen does not need it.
+    from tui_agent.session import StoredSession
+
 
 _MAX_IDS = 3
 """Maximum number of sessions that a message names."""
@@ -87,3 +101,29 @@ def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple
     """
     session_id = store.find(options.resume or "")
     return session_id, store.journal_path(session_id)
+
+
+async def record_journal(path: Path, session: "StoredSession", bus: EventBus, stack: AsyncExitStack) -> None:
+    """Write a copy of the session's journal, with everything that `stack` sees published, to a new file.
+
+    Raises:
+        ConfigurationError: the file exists already, or cannot be created.
+    """
+    from tui_agent.session import JournalWriter
+
+    await asyncio.to_thread(_begin_copy, path, session)
+    await stack.enter_async_context(JournalWriter(bus, path))
+
+
+def _begin_copy(path: Path, session: "StoredSession") -> None:
+    """Create the file, readable only by its owner, with the past of a resumed session."""
+    refuse_existing(path)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as copy:
+            if session.resumed and session.path is not None:
+                with session.path.open("rb") as journal:
+                    shutil.copyfileobj(journal, copy)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"--record: {path} cannot be created: {reason}") from error
