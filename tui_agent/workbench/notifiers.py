@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.execution.hook_process import HookProcess
+from tui_agent.execution.process_hook import HookProcess
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError

@@ -1,7 +1,7 @@
 """Calls are counted under the rule that decided them."""
 
 from tests.ui.story import Story
-from tui_agent.permissions.rules.verdicts import finding_for_mode
+from tui_agent.permissions.rules.rule import finding_for_mode
 from tui_agent.protocol.events import PermissionDecided
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.ui.state.approval_folds import FLOOR_ASKS, RuleHits
