@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools import atomic_write
 from tui_agent.tools.atomic_write import replace_file
 from tui_agent.tools.pinned_directory import ResolvedPath
 
@@ -192,12 +191,3 @@ def test_a_directory_swapped_for_a_link_is_not_followed(root: Path) -> None:
         replace_file(ResolvedPath(root / "dir" / "a"), b"new", None, "a")
 
     assert names_in(root / "elsewhere") == []
-
-
-def test_other_systems_have_no_attributes_to_keep(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic_write.sys, "platform", "other")
-    (root / "a").write_text("old")
-
-    replace_file(ResolvedPath(root / "a"), b"new", (root / "a").stat(), "a")
-
-    assert (root / "a").read_bytes() == b"new"

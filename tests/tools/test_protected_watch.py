@@ -115,25 +115,6 @@ async def test_a_change_can_be_undone(bash: BashTool, root: Path, warnings: list
     assert "A warning shows this to the user, who can undo it]" in result.text
 
 
-async def test_without_a_session_a_change_is_reported_but_not_undone(
-    root: Path, tmp_path: Path, warnings: list[str]
-) -> None:
-    workspace = Workspace(
-        root,
-        spool_dir=tmp_path / "spool",
-        protected_files=ProtectedTree(root).files,
-        warn_of_protected=warnings.append,
-    )
-    recorded = Recorded()
-
-    bash = BashTool(workspace, is_read_only_command=lambda _: False)
-    result = await call(bash, recorded, command="mkdir s; echo x > s/.git")
-
-    assert result.text == "[this command changed protected files: s/.git created. A warning shows this to the user]"
-    assert warnings == ["A command changed protected files: s/.git created."]
-    assert [kind for kind, _ in recorded.data] == []
-
-
 async def test_hooks_behind_a_link_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
     (root / "h").mkdir()
     (root / ".git" / "hooks" / "pre-push.sample").unlink()
@@ -207,13 +188,6 @@ async def test_a_slow_scan_stops_and_the_names_at_the_top_are_watched_all_the_sa
         "A command changed protected files: .git/config modified. Press ctrl+u on its row to undo that."
     )
     assert "too many directories" in warnings[1]
-
-
-async def test_many_changes_are_counted(bash: BashTool, warnings: list[str]) -> None:
-    await call(bash, command="for i in {1..9}; do mkdir d$i; echo x > d$i/.git; done")
-
-    assert warnings[0].count(".git created") == 4
-    assert "and 5 more changes" in warnings[0]
 
 
 def test_a_known_tree_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

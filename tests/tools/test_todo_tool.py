@@ -28,14 +28,6 @@ async def test_emits_the_whole_list() -> None:
     assert result.text == "List updated: 1 done, 1 in progress, 1 pending.\n[x] look\n[>] change\n[ ] test"
 
 
-async def test_an_empty_list_is_a_list() -> None:
-    recorded = Recorded()
-
-    await call(tool, recorded, items=[])
-
-    assert recorded.data == [("todo.updated", {"items": []})]
-
-
 @table(
     "items",
     [None, [{"text": "x"}], [{"text": " ", "status": "done"}], [{"text": "x", "status": "maybe"}], [ITEMS[0]] * 101],

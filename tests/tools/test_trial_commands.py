@@ -14,7 +14,7 @@ from tests.tools.calls import Recorded, call, details_of
 from tests.trial.ways import wait_for_removals
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, OutputUpdate, PathSubject, ToolResult, ToolUpdate
+from tui_agent.protocol.tool import OutputUpdate, PathSubject, ToolResult, ToolUpdate
 from tui_agent.protocol.trial import MOST_FILES, KeepSelection, PendingChanges
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
@@ -282,11 +282,6 @@ async def test_searches_of_tmp_look_where_commands_look(bash: BashTool, workspac
         assert workspace.in_trial(path) == path
 
 
-async def test_a_background_command_does_not_run_in_a_trial(bash: BashTool) -> None:
-    with pytest.raises(ToolError, match="runs outside only"):
-        await run(bash, "sleep 1", run_in_background=True)
-
-
 async def test_a_command_in_a_trial_is_not_sent_to_the_background(workspace: Workspace, trials: Trials) -> None:
     async with BackgroundJobs() as jobs, asyncio.TaskGroup() as tasks:
         bash = BashTool(workspace, is_read_only_command=lambda _: False, trials=trials, jobs=jobs)
@@ -300,12 +295,6 @@ async def test_a_command_in_a_trial_is_not_sent_to_the_background(workspace: Wor
         await task
 
     assert jobs.in_trial == set()
-
-
-async def test_the_engine_may_run_trials_beside_one_another(bash: BashTool, root: Path) -> None:
-    assert bash.accesses({"command": "make"}) == Accesses(keeps=frozenset({root}))
-    assert bash.accesses({"command": "make", "sandbox": False}) is None
-    assert bash.accesses({"command": "make", "run_in_background": True}) is None
 
 
 async def test_a_waiting_layer_gives_its_result_again(bash: BashTool, root: Path) -> None:

@@ -3,16 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import Field
 
-from tests.support.examples import examples
 from tests.support.table import table
 from tests.tools.calls import Recorded
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, Timeout, ToolContext, ToolResult
-from tui_agent.tools.typed_tool import Arguments, PathText, TypedTool, one_line
+from tui_agent.tools.typed_tool import Arguments, PathText, TypedTool
 
 
 class GreetArguments(Arguments):
@@ -57,12 +54,6 @@ class PlainTool(TypedTool[GreetArguments]):
 
 
 tool = GreetTool()
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
 
 
 def test_the_arguments_model_is_the_schema() -> None:
@@ -119,21 +110,3 @@ async def test_the_defaults_are_cautious() -> None:
     assert plain.timeout(arguments) == "default"
     assert plain.summarise(arguments) == ""
     assert await plain.preview(arguments) is None
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(30))
-@given(st.dictionaries(st.text(), JSON, max_size=3))
-async def test_no_arguments_make_a_predicate_raise(arguments: dict[str, Any]) -> None:
-    tool.is_read_only(arguments)
-    tool.is_concurrency_safe(arguments)
-    tool.accesses(arguments)
-    tool.subject(arguments)
-    tool.timeout(arguments)
-    assert "\n" not in tool.summarise(arguments)
-    await tool.preview(arguments)
-
-
-def test_one_line_shows_breaks_and_cuts() -> None:
-    assert one_line("a\nb\r\nc") == "a ⏎ b ⏎ c"
-    assert one_line("x" * 200, 10) == "x" * 9 + "…"

@@ -53,14 +53,6 @@ def test_memory_is_bounded(workspace: Workspace) -> None:
     assert (len(captured.head), len(captured.tail), captured.total) == (HEAD_SIZE, TAIL_SIZE, 20_000_000)
 
 
-def test_bytes_after_close_are_ignored(workspace: Workspace) -> None:
-    output = fed(workspace, [b"a"])
-    output.close()
-    output.feed(b"b")
-
-    assert output.close().head == b"a"
-
-
 @given(sizes=st.lists(st.integers(1, LIVE_WHOLE), max_size=8), look=st.lists(st.booleans(), min_size=8, max_size=8))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_byte_is_shown_live_or_counted_as_skipped(

@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from tests.tools.calls import eventually
-from tui_agent.tools.processes import command_launcher
 from tui_agent.tools.processes.command_launcher import launcher_problem, wrap_argv
 from tui_agent.tools.processes.process_tree import TreeMark
 
@@ -113,12 +112,6 @@ def test_a_command_runs_even_if_no_mark_can_be_set(root: Path) -> None:
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (3, "100\n", "")
-
-
-def test_other_systems_start_commands_directly(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_launcher.sys, "platform", "other")
-
-    assert wrap_argv(("true",), TreeMark.new(), root) == ("true",)
 
 
 def test_programs_in_the_workspace_are_not_used(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

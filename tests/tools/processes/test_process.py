@@ -218,32 +218,6 @@ async def test_a_sink_that_has_enough_ends_the_program(root: Path) -> None:
     assert outcome.seconds < BUSY
 
 
-async def test_a_sink_that_has_enough_after_the_end_is_reported(root: Path) -> None:
-    outcome = await run(bash("printf 1234567890", root), BoundedBytes(5))
-
-    assert outcome.ending == "enough"
-
-
-@pytest.mark.slow
-async def test_many_at_once_do_not_wait_for_each_other(root: Path) -> None:
-    started = time.monotonic()
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run(bash("sleep 2", root))) for _ in range(24)]
-
-    assert all(task.result().returncode == 0 for task in tasks)
-    assert time.monotonic() - started < BUSY
-
-
-async def test_nothing_stays_open(root: Path) -> None:
-    await run(bash("true", root))
-    before = len(os.listdir("/proc/self/fd"))
-
-    for _ in range(10):
-        await run(bash("echo x", root))
-
-    assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DAEMONS)
 async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(kind: str, root: Path) -> None:
@@ -251,15 +225,6 @@ async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(
 
     assert outcome.ending == "exited"
     assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
-    assert living_in(root) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", sample([*DAEMONS], 3))
-async def test_a_daemon_that_nothing_ties_ends_with_a_command_that_takes_too_long(kind: str, root: Path) -> None:
-    outcome = await run(command(f"{daemon(root, kind)}; sleep 600", root, limit=1.0))
-
-    assert outcome.ending == "timeout"
     assert living_in(root) == []
 
 

@@ -6,14 +6,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.support.table import table
 from tests.tools.calls import eventually
 from tests.tools.processes.test_process_tree import lives
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.tools.processes import detached_commands
 from tui_agent.tools.processes.detached_commands import end_recorded, record_of, running_of
 from tui_agent.tools.processes.process_tree import TreeMark
 
@@ -98,33 +96,3 @@ def test_a_damaged_mark_names_no_process(mark: str) -> None:
     finally:
         innocent.kill()
         innocent.wait()
-
-
-def test_a_program_that_ended_at_once_has_no_record() -> None:
-    child = subprocess.Popen(["true"])
-    child.wait()
-
-    assert record_of(child.pid, TreeMark.new()) is None
-    assert detached_commands._name(psutil.Process()) == psutil.Process().name()  # pyright: ignore[reportPrivateUsage]
-
-
-def test_other_systems_are_asked_through_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
-    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    process = psutil.Process(child.pid)
-    monkeypatch.setattr(detached_commands.sys, "platform", "other")
-    record = record_of(child.pid, TreeMark.new())
-    child.kill()
-    child.wait()
-
-    assert record is not None
-    assert record.started == round(process.create_time() * 100)
-    assert record_of(child.pid, TreeMark.new()) is None
-    assert detached_commands._name(process) == "a process"  # pyright: ignore[reportPrivateUsage]
-
-
-def test_a_system_without_a_boot_id_has_an_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detached_commands, "_BOOT_ID", tmp_path / "none")
-    detached_commands._boot_id.cache_clear()  # pyright: ignore[reportPrivateUsage]
-
-    assert detached_commands._boot_id() == ""  # pyright: ignore[reportPrivateUsage]
-    detached_commands._boot_id.cache_clear()  # pyright: ignore[reportPrivateUsage]

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
@@ -186,13 +185,6 @@ async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
         await list_files(ResolvedPath(root), root, None, token)
 
 
-def test_a_walk_that_takes_too_long_returns_the_files_so_far(root: Path) -> None:
-    (root / "a").touch()
-    listing = walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, -1)
-
-    assert not listing.complete
-
-
 def test_a_deleted_start_directory_is_an_error(root: Path) -> None:
     with pytest.raises(FileNotFoundError):
         SearchScope.of(ResolvedPath(root / "gone"), root)
@@ -227,14 +219,6 @@ def test_a_directory_that_becomes_something_else_during_a_walk_is_skipped(
 
     assert walk_files(SearchScope.of(ResolvedPath(root), root), stopped, 30).names == ("b",)
     assert (tmp_path / "aside" / "deep" / "a").exists(), "it was swapped"
-
-
-def test_a_directory_that_may_not_be_listed_is_skipped(root: Path) -> None:
-    (root / "closed").mkdir(mode=0)
-    (root / "a").touch()
-
-    with enforce_file_modes():
-        assert walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30).names == ("a",)
 
 
 async def test_a_deep_tree_is_listed_with_few_descriptors(root: Path, engine: Ripgrep | None) -> None:
@@ -275,16 +259,6 @@ async def test_rules_end_where_another_repository_begins(root: Path, engine: Rip
         assert await listed(root / "src", root, engine) == tuple(
             name.removeprefix("src/") for name in names if name.startswith("src/")
         )
-
-
-async def test_rules_of_a_repository_below_the_search_hold_only_there(root: Path, engine: Ripgrep | None) -> None:
-    grow(root, {"src": ["*.log"], "src/deep": ["*.txt"]})
-    (root / "src" / ".git").mkdir()
-
-    names = set(await listed(root, root, engine))
-
-    assert {"b.log", "keep/k.log", "src/a.py"} <= names
-    assert not {"src/b.log", "src/deep/c.txt"} & names
 
 
 @pytest.mark.parametrize("place", [".", "sub"])

@@ -47,16 +47,6 @@ def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
     assert inside(root).leaves_out(str(root / "a.log"), is_directory=False)
 
 
-def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: Path, tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("*\n")
-    (tmp_path / "other").mkdir()
-
-    scope = SearchScope.of(ResolvedPath(tmp_path / "other"), root)
-
-    assert scope.rules == IgnoreRules()
-    assert not scope.in_repository
-
-
 @pytest.mark.parametrize(
     ("pattern", "name"),
     [
@@ -107,12 +97,3 @@ def test_stars_match_as_in_git(root: Path, pattern: str) -> None:
         found = rules.leaves_out(f"{root}/{name}", is_directory=False)
         found = found or (bool(above) and rules.leaves_out(f"{root}/{above}", is_directory=True))
         assert found == said, (pattern, name)
-
-
-@pytest.mark.slow
-def test_the_number_of_rules_in_a_file_is_limited(root: Path) -> None:
-    (root / ".gitignore").write_text("".join(f"x{number}\n" for number in range(100_000)))
-
-    [file] = inside(root).files
-
-    assert len(file.rules) == 2_000
