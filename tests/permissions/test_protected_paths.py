@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.git.protected_names import fold_name, protected_name
+from tui_agent.git.protected_tree import fold_name, protected_name
 from tui_agent.git.repository_layout import data_directories, protected_repository
 
 

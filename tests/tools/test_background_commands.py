@@ -25,7 +25,7 @@ from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.tool import CommandSubject, ToolUpdate
 from tui_agent.tools import BackgroundJobs, BashOutputTool, KillBashTool, default_tools
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.processes import background_jobs
 from tui_agent.tools.processes.background_jobs import Job
 from tui_agent.tools.processes.orphans import become_subreaper, resign_as_subreaper

@@ -15,10 +15,10 @@ from tests.tools.processes.test_process import lives, pid_from
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolUpdate
-from tui_agent.tools import bash_tool
+from tui_agent.tools import command_runner
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_change import DIFF_LIMIT
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
@@ -134,7 +134,7 @@ async def test_binary_output_is_saved_and_not_shown(bash: BashTool) -> None:
 
 
 async def test_an_incomplete_output_file_is_reported(bash: BashTool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bash_tool, "SPOOL_LIMIT", 1000)
+    monkeypatch.setattr(command_runner, "SPOOL_LIMIT", 1000)
 
     result = await call(bash, command="seq 1 100000")
 

@@ -11,7 +11,7 @@ from tests.execution.kit import Ran, call, run
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.events import ToolBlockedOn
 from tui_agent.tools import BackgroundJobs
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.workspace import ChangingCalls
 from tui_agent.workbench.built_in_tools import built_in_tools
 

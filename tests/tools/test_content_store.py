@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tui_agent.tools import content_store
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools import file_states
+from tui_agent.tools.file_states import ContentStore
 
 
 def test_the_same_content_is_stored_once(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_the_size_limit_includes_contents_of_earlier_runs(tmp_path: Path) -> Non
 
 
 def test_a_content_that_is_too_large_has_a_digest_but_is_not_stored(tmp_path: Path) -> None:
-    digest, kept = ContentStore(tmp_path).put(bytes(content_store.CONTENT_LIMIT + 1))
+    digest, kept = ContentStore(tmp_path).put(bytes(file_states.CONTENT_LIMIT + 1))
 
     assert digest
     assert not kept

@@ -21,7 +21,7 @@ from tui_agent.providers.scripted_provider import Step, call, reply
 from tui_agent.rewind.file_history import unobserved_commands
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.tree_watch import Changes, TreeSnapshot, TreeWatch
 from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.state.call_view_state import CallViewState

@@ -10,7 +10,7 @@ from tests.tools.calls import Recorded, call, details_of
 from tui_agent.git import protected_tree
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.workspace import Workspace
 
 

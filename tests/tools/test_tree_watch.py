@@ -11,8 +11,7 @@ import pytest
 from tests.rewind.sessions import git_work_tree
 from tui_agent.protocol.events import FileState
 from tui_agent.tools import file_states, tree_watch
-from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import TreeChange, content_of, read_file_state
+from tui_agent.tools.file_states import CONTENT_LIMIT, ContentStore, TreeChange, content_of, read_file_state
 from tui_agent.tools.search import tree_listing
 from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
 

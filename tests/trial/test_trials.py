@@ -15,15 +15,13 @@ from tests.support.table import table
 from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, UNSHARE, Ran, made, run_in, tree_state, walls_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.trial import KeepSelection
-from tui_agent.trial import bubblewrap_walls, landlock_walls
+from tui_agent.trial import command_walls
 from tui_agent.trial import trials as trials_module
-from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
-from tui_agent.trial.covered_places import covered_places
-from tui_agent.trial.file_comparison import is_same_file
-from tui_agent.trial.landlock_walls import landlock_problem
+from tui_agent.trial.command_walls import BubblewrapWalls, landlock_problem
+from tui_agent.trial.confinement import covered_places, trial_environment
+from tui_agent.trial.layer_files import is_same_file
 from tui_agent.trial.layer_limits import LayerLimits
 from tui_agent.trial.layer_storage import make_private, remove_tree
-from tui_agent.trial.trial_environment import trial_environment
 from tui_agent.trial.trials import Trials
 from tui_agent.walls import landlock_launcher
 from tui_agent.walls.bubblewrap import Bubblewrap
@@ -570,7 +568,7 @@ def test_why_the_kernel_builds_no_walls(monkeypatch: pytest.MonkeyPatch) -> None
     for version, reason in ((0, "does not offer Landlock"), (3, "offers version 3 of Landlock")):
         monkeypatch.setattr(landlock_launcher, "landlock_abi", lambda version=version: version)
         assert landlock_problem().startswith(f"the kernel {reason}; the walls need version")
-    monkeypatch.setattr(landlock_walls, "is_known_machine", lambda: False)
+    monkeypatch.setattr(command_walls, "is_known_machine", lambda: False)
     assert landlock_problem() == "the system calls of this kind of machine are not known"
 
 
@@ -585,5 +583,5 @@ def test_on_an_unknown_machine_commands_run_without_the_filter_of_system_calls(
     trial: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, _, run = trial
-    monkeypatch.setattr(bubblewrap_walls, "is_known_machine", lambda: False)
+    monkeypatch.setattr(command_walls, "is_known_machine", lambda: False)
     assert run("echo x").text == "x\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.trial.trials import Trials
-from tui_agent.walls import remedies as page
-from tui_agent.walls.remedies import remedies
+from tui_agent.walls import bubblewrap as page
+from tui_agent.walls.bubblewrap import remedies
 
 
 @pytest.mark.parametrize(

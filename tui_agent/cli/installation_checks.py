@@ -222,8 +222,7 @@ def _tool_servers(directory: Path, folder: FolderTrust, loaded: LoadedSettings) 
 def _language_servers(directory: Path, settings: Settings) -> Iterator[Finding]:
     """Yield which language servers a start here would use, and which others are installed; nothing is started."""
     # Imported here, because the app loads this module, too.
-    from tui_agent.lsp.known_servers import installed_servers, settings_lines
-    from tui_agent.lsp.server_keeper import not_installed
+    from tui_agent.lsp.server_keeper import installed_servers, not_installed, settings_lines
 
     has_client = importlib.util.find_spec("pygls") is not None
     if settings.lsp and not has_client:

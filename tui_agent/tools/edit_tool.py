@@ -8,8 +8,7 @@ from pydantic import Field, model_validator
 
 from tui_agent.protocol.errors import ToolError
 
-from .file_change import LoadedFile, PlannedChange, Target, plan_change
-from .file_change_tool import FileArguments, FileChangeTool
+from .file_change import FileArguments, FileChangeTool, LoadedFile, PlannedChange, Target, plan_change
 from .file_errors import missing_file_error
 from .file_versions import UnseenChangeError
 from .media.notebook_cells import CellAction, CellEdit, change_notebook

@@ -114,8 +114,7 @@ class FetchTool(TypedTool[FetchArguments]):
         return ToolResult.of_text(text, details={**(result.details or {}), "prompt": question})
 
     async def _result(self, answer: "Page | Redirect", seconds: float, context: ToolContext) -> ToolResult:
-        from .web.download import LARGEST_PAGE, Redirect, clipped
-        from .web.page_text import is_html, is_text, markdown_of, plain_text
+        from .web.download import LARGEST_PAGE, Redirect, clipped, is_html, is_text, markdown_of, plain_text
 
         if isinstance(answer, Redirect):
             text = f"{answer.url} redirects to {printable(answer.target)}, which was not fetched. Fetch that address."

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .lookalikes import code_points, hidden_difference, plain_form
 from .pinned_directory import names_in
 from .text_format import printable
+from .text_match import code_points, hidden_difference, plain_form
 
 _NAMES_READ = 5_000
 _NAMES_SHOWN = 30

@@ -15,7 +15,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 from .file_errors import missing_file_error, os_errors_as
 from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_file, open_regular_file
-from .search.content_search import FileHits, SearchResult, search_contents
+from .search.content_search import FileHits, SearchResult, Unsearched, find_unsearched, search_contents
 from .search.file_listing import (
     UNREADABLE_NOTE,
     FileListing,
@@ -27,7 +27,6 @@ from .search.file_listing import (
 )
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
-from .search.unsearched import Unsearched, find_unsearched
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText
 from .workspace import Workspace, WorkspaceTool

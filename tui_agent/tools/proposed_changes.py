@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-from tui_agent.git.protected_names import run_later
+from tui_agent.git.protected_tree import run_later
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
@@ -31,9 +31,16 @@ from tui_agent.protocol.trial import (
     ProposedTree,
 )
 
-from .content_store import CONTENT_LIMIT, ContentStore
 from .file_change import CHANGE_LIMIT, DIFF_LIMIT
-from .file_states import MOST_OF_ONE_DIFF, TreeChange, diff_between, read_file_state, state_of_content
+from .file_states import (
+    CONTENT_LIMIT,
+    MOST_OF_ONE_DIFF,
+    ContentStore,
+    TreeChange,
+    diff_between,
+    read_file_state,
+    state_of_content,
+)
 from .file_versions import digest_of
 from .text_format import SAMPLE_SIZE, format_of, is_binary, printable, printable_name, whole_format
 from .workspace import Workspace

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from .content_store import ContentStore
-from .file_states import TreeChange
+from .file_states import ContentStore, TreeChange
 from .text_format import counted, printable_name
 from .tree_watch import TreeSnapshot, TreeWatch
 

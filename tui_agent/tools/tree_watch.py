@@ -18,8 +18,7 @@ from typing import TypeAlias
 
 from tui_agent.protocol.events import FileState
 
-from .content_store import ContentStore
-from .file_states import TreeChange, read_file_state, same_file, state_of_content
+from .file_states import ContentStore, TreeChange, read_file_state, same_file, state_of_content
 from .search.tree_listing import GitFiles, TreeListing, walked_listing
 
 MOST_FILES = 50_000

@@ -19,8 +19,8 @@ from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.tool import JudgedTarget
 
 from .atomic_write import is_temporary_of
-from .content_store import ContentStore
 from .file_errors import existing_name
+from .file_states import ContentStore
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
 from .processes.spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget

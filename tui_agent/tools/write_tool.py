@@ -7,8 +7,7 @@ from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
 
-from .file_change import LoadedFile, PlannedChange, Target, plan_change
-from .file_change_tool import FileArguments, FileChangeTool
+from .file_change import FileArguments, FileChangeTool, LoadedFile, PlannedChange, Target, plan_change
 from .file_versions import UnseenChangeError
 from .pinned_directory import ResolvedPath
 from .text_format import uses_crlf

@@ -14,8 +14,17 @@ from typing import get_args
 
 from tui_agent.protocol.trial import REPOSITORY, KeepReport, KeepSelection, KeptFile, LayerChange, LayerChanges
 
-from .keep_journal import Action, KeepJournal, Step
-from .keep_steps import CHANGED, NotKeptError, StepRunner, hold_locks, release_locks, was_directory
+from .keep_steps import (
+    CHANGED,
+    Action,
+    KeepJournal,
+    NotKeptError,
+    Step,
+    StepRunner,
+    hold_locks,
+    release_locks,
+    was_directory,
+)
 from .layer_files import identity_of, kind_of, status_of
 
 _SAVED = "kept"

@@ -14,13 +14,10 @@ from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChange, Lay
 from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
 from tui_agent.walls.visible_places import visible_places
 
-from .bubblewrap_walls import BubblewrapWalls
-from .confinement import Confinement
-from .covered_places import LayerRoot
-from .file_comparison import is_same_file
+from .command_walls import BubblewrapWalls, LandlockWalls
+from .confinement import Confinement, LayerRoot
 from .keeping import finish_keeping, keep_changes
-from .landlock_walls import LandlockWalls
-from .layer_files import identity_of, is_whiteout, kind_of, marks_of, status_of
+from .layer_files import identity_of, is_same_file, is_whiteout, kind_of, marks_of, status_of
 from .layer_limits import WatchedCommand
 from .layer_storage import RECORD, is_finished, remove_tree
 from .repository_state import RepositoryState, repository_in

@@ -15,14 +15,11 @@ from typing import Any
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.trial import TrialBackend, TrialFacts, TrialSetting
-from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
-from tui_agent.walls.remedies import remedies
+from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps, remedies
 from tui_agent.walls.wall_options import impossible_root
 
-from .bubblewrap_walls import BubblewrapWalls
-from .confinement import Confinement
-from .covered_places import LayerRoot, covered_places, layer_roots, mounts_inside
-from .landlock_walls import LandlockWalls, landlock_problem
+from .command_walls import BubblewrapWalls, LandlockWalls, landlock_problem
+from .confinement import Confinement, LayerRoot, covered_places, layer_roots, mounts_inside
 from .layer_limits import LayerLimits
 from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
 from .sorting import PathSorter

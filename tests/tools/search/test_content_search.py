@@ -11,10 +11,9 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 from tui_agent.tools.search import content_search, file_listing
-from tui_agent.tools.search.content_search import SearchResult, search_contents
+from tui_agent.tools.search.content_search import SearchResult, find_unsearched, search_contents
 from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest
-from tui_agent.tools.search.unsearched import find_unsearched
 
 
 def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100) -> SearchRequest:

@@ -262,7 +262,8 @@ class BackgroundJobs:
         if not self._is_open:
             raise ToolError(_NOT_OPEN)
         live = LiveOutput(output, lambda chunk, total: context.output(chunk, bytes_total=total))
-        job = Job(context.call_id, context.agent, command, output, live)
+        mark = TreeMark(context.mark) if context.mark else TreeMark.new()
+        job = Job(context.call_id, context.agent, command, output, live, mark=mark)
         self._at_call[job.call_id] = job
         task = self._tasks[job] = self._group.create_task(self._run(job, work))
         task.add_done_callback(lambda _: self._tasks.pop(job))

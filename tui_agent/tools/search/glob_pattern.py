@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.lookalikes import plain_form
+from tui_agent.tools.text_match import plain_form
 
 _MOST_ALTERNATIVES = 256
 _WILD = re.compile(r"[*?\[]")
