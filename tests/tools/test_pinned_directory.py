@@ -2,14 +2,12 @@
 
 import os
 import socket
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.pinned_directory import ResolvedPath, open_file, open_regular_file, pinned_directory
+from tui_agent.tools.pinned_directory import ResolvedPath, open_file, open_regular_file
 
 
 def test_only_regular_files_are_opened_and_no_new_link_is_followed(root: Path) -> None:
@@ -36,15 +34,6 @@ def test_only_regular_files_are_opened_and_no_new_link_is_followed(root: Path) -
         assert (os.read(descriptor, 10), status.st_size) == (b"text", 4)
 
 
-def test_missing_directories_are_created_on_request(root: Path) -> None:
-    with pytest.raises(FileNotFoundError), pinned_directory(root / "x" / "y"):
-        pass
-
-    with pinned_directory(root / "x" / "y", create=True):
-        pass
-    assert (root / "x" / "y").is_dir()
-
-
 def test_no_descriptor_is_left_open(root: Path) -> None:
     (root / "a.txt").write_bytes(b"text")
     before = len(os.listdir("/proc/self/fd"))
@@ -57,31 +46,6 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
             pass
 
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-async def test_a_file_is_opened_in_a_thread_below_the_held_directory(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (root / "a.txt").write_bytes(b"text")
-    whole_open = os.open
-    held: list[tuple[os.stat_result, threading.Thread]] = []
-
-    def open_and_record(path: str, flags: int, *args: Any, dir_fd: int | None = None) -> int:
-        if path == "a.txt":
-            assert dir_fd is not None
-            assert flags & os.O_NOFOLLOW
-            held.append((os.fstat(dir_fd), threading.current_thread()))
-        return whole_open(path, flags, *args, dir_fd=dir_fd)
-
-    monkeypatch.setattr(os, "open", open_and_record)
-
-    async with open_file(root / "a.txt", "a.txt") as (file, status):
-        assert await file.read(10) == b"text"
-        assert status.st_ino == os.stat(root / "a.txt").st_ino
-
-    [(directory, thread)] = held
-    assert os.path.samestat(directory, os.stat(root))
-    assert thread is not threading.current_thread()
 
 
 async def test_a_file_read_without_blocking_is_guarded_like_any_other(root: Path) -> None:

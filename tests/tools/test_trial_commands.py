@@ -248,20 +248,6 @@ async def test_what_still_runs_ends_with_the_trial_and_is_named(bash: BashTool) 
     assert "run_in_background" in result.text
 
 
-async def test_a_file_in_tmp_is_there_for_the_next_command_and_for_read(
-    bash: BashTool, workspace: Workspace, tmp_path: Path
-) -> None:
-    name = f"trial-note-{os.getpid()}.txt"
-    await run(bash, f"echo hello > /tmp/{name}")
-    result, _ = await run(bash, f"cat /tmp/{name}")
-    read = ReadTool(workspace)
-    shown = await read.execute(read.prepare_arguments({"path": f"/tmp/{name}"}), Recorded().context)
-
-    assert result.text.startswith("hello")
-    assert "hello" in shown.text
-    assert not os.path.exists(f"/tmp/{name}")
-
-
 async def test_searches_of_tmp_look_where_commands_look(bash: BashTool, workspace: Workspace, trials: Trials) -> None:
     await run(bash, "mkdir -p /tmp/found; echo hello > /tmp/found/a.log")
     place = str(trials.temporary)

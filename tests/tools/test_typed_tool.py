@@ -48,21 +48,7 @@ class GreetTool(TypedTool[GreetArguments]):
         return ToolResult.of_text(f"hello {args.name}" * args.times)
 
 
-class PlainTool(TypedTool[GreetArguments]):
-    async def run(self, args: GreetArguments, context: ToolContext) -> ToolResult:
-        return ToolResult()
-
-
 tool = GreetTool()
-
-
-def test_the_arguments_model_is_the_schema() -> None:
-    schema = tool.spec.input_schema
-
-    assert schema["properties"]["name"] == {"description": "Whom.", "minLength": 1, "type": "string"}
-    assert schema["required"] == ["name"]
-    assert schema["additionalProperties"] is False
-    assert tool.arguments_model is GreetArguments
 
 
 @table(
@@ -80,33 +66,8 @@ def test_text_that_no_system_call_accepts_is_refused(arguments: dict[str, Any]) 
         tool.parse(arguments)
 
 
-def test_predicates_call_the_typed_methods() -> None:
-    arguments = {"name": "reader"}
-
-    assert tool.is_read_only(arguments)
-    assert tool.is_concurrency_safe(arguments)
-    assert tool.interruptible(arguments)
-    assert not tool.is_read_only({"name": "writer"})
-    assert tool.accesses(arguments) == Accesses()
-    assert tool.subject(arguments) == PathSubject("reader", "read")
-    assert tool.timeout(arguments) == 3.0
-    assert tool.summarise(arguments) == "reader ⏎ 1"
-
-
 async def test_errors_of_typed_methods_become_unknown_or_a_message() -> None:
     assert tool.accesses({"name": "broken"}) is None
     with pytest.raises(ToolError, match="no such path"):
         await tool.preview({"name": "broken"})
     assert await tool.preview({"name": "x"}) == Preview(kind="text", text="x")
-
-
-async def test_the_defaults_are_cautious() -> None:
-    plain = PlainTool("plain", "Does nothing.", GreetArguments)
-    arguments = {"name": "x"}
-
-    assert not plain.is_read_only(arguments)
-    assert plain.accesses(arguments) is None
-    assert plain.subject(arguments) is None
-    assert plain.timeout(arguments) == "default"
-    assert plain.summarise(arguments) == ""
-    assert await plain.preview(arguments) is None

@@ -11,7 +11,7 @@ from tests.support.examples import examples
 from tests.support.table import table
 from tui_agent.protocol import diffs
 from tui_agent.protocol.visible_text import SURROGATES_NOTE
-from tui_agent.tools.unified_diff import counts_text, diff_of, replaced_lines
+from tui_agent.tools.unified_diff import counts_text, diff_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "- x", "+ y", "\\"]), max_size=30)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -96,18 +96,3 @@ def test_patch_makes_the_new_text_of_the_old(
         command = ["git", "apply", "-p1", "--unidiff-zero", "-"]
         subprocess.run(command, input=diff.encode(), cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "f").read_text("utf-8") == new
-
-
-@table(
-    ("old", "new", "counts"),
-    [
-        ("", "", (0, 0)),
-        ("x\ny", "", (2, 0)),
-        ("", "x\n", (0, 1)),
-        ("a\nb\nc", "a\nB\nb2\nc", (1, 2)),
-        ("a\na", "a", (1, 0)),
-        ("same", "same", (0, 0)),
-    ],
-)
-def test_replaced_lines_ignore_equal_lines_around_them(old: str, new: str, counts: tuple[int, int]) -> None:
-    assert replaced_lines(old, new) == counts

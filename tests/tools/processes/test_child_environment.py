@@ -115,15 +115,6 @@ def test_settings_of_git_in_variables_are_inherited_without_secrets() -> None:
     assert "user.name" not in child_environment(given, is_confined=True).values()
 
 
-def test_prompts_and_pagers_are_off() -> None:
-    environment = child_environment({"PAGER": "less", "TERM": "xterm", "GIT_ASKPASS": "/bin/ask"})
-
-    assert environment["PAGER"] == environment["GIT_PAGER"] == "cat"
-    assert environment["TERM"] == "dumb"
-    assert environment["GIT_ASKPASS"] == ""
-    assert environment["GIT_TERMINAL_PROMPT"] == "0"
-
-
 @pytest.mark.parametrize("inherited", [{}, {"GIT_CONFIG_COUNT": "x"}])
 def test_a_repository_cannot_make_read_only_git_start_a_program(root: Path, inherited: dict[str, str]) -> None:
     proof = root / "proof"
@@ -152,8 +143,3 @@ def test_a_read_only_command_searches_nothing_in_the_workspace(tmp_path: Path, r
 def test_no_variable_adds_options_to_a_read_only_command(root: Path, name: str) -> None:
     assert name in child_environment({name: "x"}), "a command that the user allowed has it"
     assert name not in read_only_environment({name: "x"}, root)
-
-
-@pytest.mark.parametrize("name", ["HOME", "LANG", "GIT_AUTHOR_NAME", "GIT_CONFIG_GLOBAL", "VIRTUAL_ENV"])
-def test_other_variables_stay_for_a_read_only_command(root: Path, name: str) -> None:
-    assert read_only_environment({name: "x"}, root)[name] == "x"

@@ -142,19 +142,6 @@ def test_a_program_adopts_orphans_only_as_the_subreaper(root: Path) -> None:
 
 
 @pytest.mark.usefixtures("subreaper")
-def test_nothing_is_unclaimed_while_another_call_runs() -> None:
-    child = subprocess.Popen(["bash", "-c", "ulimit -S -x 7; exec sleep 600"])
-    try:
-        assert eventually(lambda: child.pid in unclaimed_orphans(7))
-        with call_running(7):
-            assert child.pid in unclaimed_orphans(7)
-            assert unclaimed_orphans(8) == frozenset()
-    finally:
-        child.kill()
-        child.wait()
-
-
-@pytest.mark.usefixtures("subreaper")
 def test_a_call_behind_walls_claims_only_the_orphans_of_calls_beside_it() -> None:
     child = subprocess.Popen(["bash", "-c", f"{NO_MARK} exec sleep 600"])
     try:

@@ -16,7 +16,6 @@ from tests.support.examples import sample
 from tests.tools.calls import eventually
 from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.processes import process, process_tree
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 from tui_agent.tools.processes.process_tree import TreeMark
@@ -60,14 +59,6 @@ def lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-
-
-async def test_stderr_can_be_separate(root: Path) -> None:
-    output, errors = kept(), kept()
-
-    await run(bash("echo out; echo err >&2", root), output, errors)
-
-    assert (bytes(output.data), bytes(errors.data)) == (b"out\n", b"err\n")
 
 
 async def test_input_is_empty_and_there_is_no_terminal(root: Path) -> None:
@@ -228,23 +219,6 @@ async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(
     assert living_in(root) == []
 
 
-async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_task(root: Path) -> None:
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(run(command(f"{daemon(root)}; sleep 600", root)))
-        await pid_from(root / "daemon.pid")
-        task.cancel()
-
-    assert task.cancelled()
-    assert living_in(root) == []
-
-
-@pytest.mark.slow
-async def test_daemons_that_were_started_last_of_all_end_with_their_command(root: Path) -> None:
-    await run(command("; ".join(daemon(root, name=f"d{number}") for number in range(50)), root))
-
-    assert living_in(root) == []
-
-
 @pytest.mark.slow
 async def test_a_call_ends_its_own_daemons_and_leaves_those_of_another(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
@@ -281,22 +255,6 @@ async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
 
     assert bytes(output.data) == f"{os.getpid()}\n".encode()
     assert (outcome.ending, living_in(root)) == ("exited", [])
-
-
-async def test_the_start_of_a_command_is_reported_once_it_runs(root: Path) -> None:
-    started: list[StartedProcess] = []
-
-    def note(process: StartedProcess) -> None:
-        started.append(process)
-        (root / "noted.pid").write_text(str(process.pid))
-
-    outcome = await run_process(command(until_there("noted"), root), kept(), None, CancellationToken(), on_start=note)
-
-    (process,) = started
-    assert outcome.returncode == 0
-    assert process.boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    assert process.pid > 1
-    assert process.started > 0
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,6 @@ def test_remaining_processes_of_a_command_are_found_and_ended(left: tuple[Starte
     assert end_recorded([record], grace=0.5) == ()
 
 
-def test_a_command_is_found_by_its_mark_alone(left: tuple[StartedProcess, int]) -> None:
-    record, pid = left
-
-    assert [process.pid for process in running_of(StartedProcess(pid=0, started=0, mark=record.mark))] == [pid]
-
-
 def test_a_command_that_still_runs_is_found_with_its_first_process(root: Path) -> None:
     mark = TreeMark.new()
     shell = subprocess.Popen(["sleep", "600"], env={}, start_new_session=True)

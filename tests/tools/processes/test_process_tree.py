@@ -63,19 +63,6 @@ def test_nothing_of_the_tree_is_left(name: str, root: Path) -> None:
     assert leader.wait(30) in (-signal.SIGTERM, -signal.SIGKILL)
 
 
-def test_a_process_has_time_to_clean_up_after_term(root: Path) -> None:
-    mark = TreeMark.new()
-    leader = start(
-        f"trap 'sleep 0.1; echo tidy > {root}/tidy; exit 0' TERM; {WRITE.format(root / 'x')}; sleep 60 & wait", mark
-    )
-    pids_in(root, 1)
-
-    end_tree(leader.pid, mark, grace=5)
-
-    assert leader.wait(30) == 0
-    assert (root / "tidy").read_text() == "tidy\n"
-
-
 @pytest.mark.slow
 def test_a_process_that_keeps_starting_its_successor_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_tree, "_KILL_TIME", 30.0)

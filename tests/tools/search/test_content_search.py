@@ -10,9 +10,8 @@ import pytest
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
-from tui_agent.tools.search import content_search, file_listing
+from tui_agent.tools.search import content_search
 from tui_agent.tools.search.content_search import SearchResult, find_unsearched, search_contents
-from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest
 
 
@@ -126,20 +125,3 @@ def test_files_that_cannot_be_read_are_named_and_vanished_ones_are_not(root: Pat
     found = find_unsearched(ResolvedPath(root), ["gone", "link", "ok", "pipe"], lambda: False, beyond_ascii=False)
 
     assert (found.unreadable, found.words()) == (["link", "pipe"], "2 unreadable files (link, pipe)")
-
-
-def test_a_directory_that_cannot_be_listed_is_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (root / "d").mkdir()
-    scan = file_listing.scan_directory
-    asked: list[int] = []
-
-    def refuse(held: int) -> object:
-        asked.append(held)
-        if len(asked) > 2:  # The start is opened twice.
-            raise PermissionError(13, "Permission denied")
-        return scan(held)
-
-    monkeypatch.setattr(file_listing, "scan_directory", refuse)
-
-    listing = file_listing.walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30)
-    assert (listing.complete, listing.has_errors) == (True, True)

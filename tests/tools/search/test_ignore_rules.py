@@ -41,12 +41,6 @@ def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: 
         SearchScope.of(ResolvedPath(root / "d" / "sub"), root)
 
 
-def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
-    (root / ".gitignore").write_bytes(b"caf\xe9\n*.log\n")
-
-    assert inside(root).leaves_out(str(root / "a.log"), is_directory=False)
-
-
 @pytest.mark.parametrize(
     ("pattern", "name"),
     [
