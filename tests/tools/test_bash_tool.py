@@ -15,11 +15,11 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolUpdate
 from tui_agent.tools.bash_tool import BashTool
+from tui_agent.tools.edit_tools import WriteTool
 from tui_agent.tools.file_change import DIFF_LIMIT
 from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
-from tui_agent.tools.write_tool import WriteTool
 
 
 def only_reads(command: str) -> bool:

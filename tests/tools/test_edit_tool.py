@@ -15,7 +15,7 @@ from tests.support.examples import examples
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
-from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.edit_tools import EditTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 

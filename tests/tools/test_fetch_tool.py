@@ -12,8 +12,8 @@ from tests.tools.web.conftest import Site, site
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext, UrlSubject, Verdict
-from tui_agent.tools import fetch_tool
-from tui_agent.tools.fetch_tool import FetchTool
+from tui_agent.tools import page_tools
+from tui_agent.tools.page_tools import FetchTool
 from tui_agent.tools.web.download import LARGEST_PAGE
 
 __all__ = ["site"]
@@ -196,7 +196,7 @@ async def test_a_server_that_drips_is_given_up(fetch: FetchTool, site: Site, mon
             await asyncio.sleep(0.01)
 
     site.answers["/"] = drip
-    monkeypatch.setattr(fetch_tool, "SECONDS", 0.2)
+    monkeypatch.setattr(page_tools, "SECONDS", 0.2)
 
     with pytest.raises(ToolError, match="takes longer than"):
         await call(fetch, url=site.url("/"))

@@ -13,7 +13,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.search import file_listing
 from tui_agent.tools.search.content_search import LONGEST_LINE
-from tui_agent.tools.search.ignore_rules import SearchScope
+from tui_agent.tools.search.path_patterns import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 

@@ -9,13 +9,12 @@ import pytest
 from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import JudgedTarget, ToolContext
-from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.edit_tools import EditTool, WriteTool
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
-from tui_agent.tools.write_tool import WriteTool
 
 from .calls import call
 

@@ -14,7 +14,7 @@ from tests.tools.calls import Recorded, call
 from tests.tools.test_read_images import image
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.edit_tools import EditTool
 from tui_agent.tools.media import notebook_cells
 from tui_agent.tools.media.notebook_file import read_notebook
 from tui_agent.tools.read_tool import ReadTool

@@ -6,7 +6,7 @@ from tests.support.table import table
 from tests.tools.calls import Recorded, call
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.tool import Accesses
-from tui_agent.tools.todo_tool import TodoTool
+from tui_agent.tools.plan_tools import TodoTool
 
 ITEMS = [
     {"text": "look", "status": "done"},

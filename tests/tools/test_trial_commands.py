@@ -17,7 +17,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import OutputUpdate, PathSubject, ToolResult, ToolUpdate
 from tui_agent.protocol.trial import MOST_FILES, KeepSelection, PendingChanges
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.edit_tools import EditTool
 from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool

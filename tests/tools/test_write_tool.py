@@ -12,9 +12,9 @@ from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.atomic_write import lost_ownership
+from tui_agent.tools.edit_tools import WriteTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
-from tui_agent.tools.write_tool import WriteTool
 
 
 @pytest.fixture

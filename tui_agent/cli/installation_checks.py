@@ -16,8 +16,8 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
-from tui_agent.tools.fetch_tool import can_fetch_pages
 from tui_agent.tools.media.image_files import can_scale_images, images_extra
+from tui_agent.tools.page_tools import can_fetch_pages
 from tui_agent.tools.processes.command_launcher import launcher_problem
 from tui_agent.trial.trials import Trials
 from tui_agent.workbench.configuration.effective_settings import Credentials

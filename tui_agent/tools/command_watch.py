@@ -14,9 +14,8 @@ from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .file_change import DIFF_LIMIT
 from .file_states import NamedTargets, TreeChange, diffs_of, named_paths
-from .protected_watch import ProtectedChanges, ProtectedSnapshot
 from .text_format import counted
-from .tree_watch import TreeSnapshot
+from .tree_watch import ProtectedChanges, ProtectedSnapshot, TreeSnapshot
 from .workspace import ChangingCall, Workspace
 
 UNCOVERED = "not_covered"

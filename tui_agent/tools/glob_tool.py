@@ -13,7 +13,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 from .file_errors import missing_file_error, os_errors_as
 from .pinned_directory import ResolvedPath
 from .search.file_listing import UNREADABLE_NOTE, existing, list_matching, list_matching_ignored, without_denied
-from .search.glob_pattern import GlobPattern
+from .search.path_patterns import GlobPattern
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText

@@ -25,7 +25,7 @@ from .search.file_listing import (
     list_matching_ignored,
     without_denied,
 )
-from .search.glob_pattern import GlobPattern
+from .search.path_patterns import GlobPattern
 from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText

@@ -24,9 +24,8 @@ from .file_states import ContentStore
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
 from .processes.spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
-from .protected_watch import ListProtectedFiles, ProtectedWatch
 from .text_format import printable_name
-from .tree_watch import TreeWatch
+from .tree_watch import ListProtectedFiles, ProtectedWatch, TreeWatch
 from .typed_tool import Args, TypedTool
 
 Writes: TypeAlias = Collection[Path] | None

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChange, LayerChanges, Place, WalledCommand
-from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
 from tui_agent.walls.visible_places import visible_places
+from tui_agent.walls.wall_options import NETWORK_ERRORS, refusals
 
 from .command_walls import BubblewrapWalls, LandlockWalls
 from .confinement import Confinement, LayerRoot

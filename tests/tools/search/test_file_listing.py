@@ -16,7 +16,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search.file_listing import list_files, walk_files
-from tui_agent.tools.search.ignore_rules import SearchScope
+from tui_agent.tools.search.path_patterns import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
 
 PLACES = [

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.search.glob_pattern import GlobPattern
+from tui_agent.tools.search.path_patterns import GlobPattern
 
 FITS = [
     ("*.py", "src/a.py", False),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
-from tui_agent.tools.search.ignore_rules import IgnoreRules, SearchScope
+from tui_agent.tools.search.path_patterns import IgnoreRules, SearchScope
 
 
 def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:

@@ -16,8 +16,7 @@ from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 from tui_agent.tools.text_format import counted
 
-from .glob_pattern import GlobPattern
-from .ignore_rules import GIT_NAME, RULES_NAME, IgnoreRules, SearchScope
+from .path_patterns import GIT_NAME, RULES_NAME, GlobPattern, IgnoreRules, SearchScope
 from .search_engine import Ripgrep
 
 LISTING_TIME = 10.0

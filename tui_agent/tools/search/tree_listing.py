@@ -13,7 +13,7 @@ from tui_agent.git.read_only_git import read_git
 from tui_agent.tools.pinned_directory import ResolvedPath
 
 from .file_listing import walk_files
-from .ignore_rules import SearchScope
+from .path_patterns import SearchScope
 
 LISTING_SECONDS = 1.5
 """Most seconds for listing the names."""
