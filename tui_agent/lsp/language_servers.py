@@ -179,6 +179,7 @@ def matches(keeper: ServerKeeper, path: Path) -> bool:
     if not path.is_relative_to(keeper.directory):
         return False
     relative = str(path.relative_to(keeper.directory))
+    # As in `.gitignore`: a pattern without a slash means a name at any depth.
     return any(fnmatchcase(relative if "/" in one else path.name, one) for one in keeper.server.files)
 
 
@@ -250,6 +251,7 @@ async def ask_server(
     """
     params: JsonObject = {"query": query}
     if path is None:
+        # Otherwise an answer about the workspace could be about texts from before.
         await connection.refresh()
     else:
         await connection.open(path)

@@ -114,6 +114,7 @@ class ServerKeeper:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.lsp.language_connection")
         except ModuleNotFoundError as error:
             self._failures = MOST_FAILURES
+            # Another start would fail in the same way.
             raise ConfigurationError(not_installed()) from error
         try:
             program = await asyncio.to_thread(self._parts.launch, self.server, self.directory)

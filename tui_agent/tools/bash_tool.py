@@ -58,6 +58,7 @@ if the command only reads."""
 class BashTool(TypedTool[BashArguments]):
     """Tool that runs shell commands. Bash gets the exact text that was judged and shown."""
 
+    # The calls after a command that fails often need what it should have made.
     aborts_siblings = True
     starts_processes = True
 
@@ -188,6 +189,7 @@ class BashTool(TypedTool[BashArguments]):
             raise ToolError("The command was not run: it may only run in a trial, and none works here.")
         if args.run_in_background:
             raise ToolError(_ONLY_OUTSIDE)
+        # A layer has to cover something; outside, a command runs in the nearest directory that is left.
         if not os.path.isdir(self._workspace.root):
             raise ToolError(f"The command was not run: {removed_note(self._workspace.root)}")
         opened: list[Layer] = []
@@ -256,6 +258,7 @@ class BashTool(TypedTool[BashArguments]):
 
     def _note_refusal(self, command: str, refused: str) -> None:
         """Remember what a trial refused a command, for the question about running it outside."""
+        # Taken out first, so that the newest is at the end and the oldest is forgotten.
         self._refusals.pop(command, None)
         if refused:
             self._refusals[command] = refused

@@ -56,6 +56,7 @@ def command_result(
     others = _ended_note(outcome) if job.left is None else _left_note(job, context)
     left = f"left running as {job.task_id}" if job.left is not None else ""
     ending = _NEEDS_TERMINAL if job.needs_terminal else _ending_note(limit, outcome)
+    # A program that succeeded may print such words about something else.
     hint = _NO_TERMINAL if outcome.returncode and _MISSES_TERMINAL.search(output) and not job.needs_terminal else ""
     notes = [ending, hint, others, f"the trial refused this: {refused}. {LEAVE_TRIAL}" if refused else ""]
     notes += [refusal_note(output)] if has_failed(outcome) else []
@@ -125,6 +126,7 @@ def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:
     if not lines:
         return ending or "no output"
     if code:
+        # The last line of a failed test run is a summary; the first that names a failure says what went wrong.
         return f"{ending} · {next(filter(_NAMES_FAILURE.search, lines), lines[-1])[:_LONGEST_OUTCOME]}"
     return lines[-1][:_LONGEST_OUTCOME]
 
@@ -173,6 +175,7 @@ def _output_file_note(captured: Captured) -> str:
 def _whole_lines(captured: Captured) -> tuple[bytes, bytes]:
     """Return head and tail, cut at line ends unless that would lose more than half of either."""
     head, tail = captured.head, captured.tail
+    # One endless line has no line end, and a cut at the only one near the start would lose nearly all.
     end = head.rfind(b"\n") + 1
     head = head[:end] if end > len(head) // 2 else without_cut_character(head)
     start = tail.find(b"\n") + 1

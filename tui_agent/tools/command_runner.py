@@ -142,6 +142,7 @@ class CommandRunner:
         if args.run_in_background:
             # Its default is for a call that someone waits for.
             limit = args.timeout if "timeout" in args.model_fields_set else None
+        # The command line does not contain its text, or a `pkill -f` in it would find its own shell.
         argv = script_argv(str(bash))
         if is_confined:
             argv = (str(bash), "--noprofile", "--norc", "-c", _NAMES_LEFT, *argv)
@@ -157,6 +158,7 @@ class CommandRunner:
     ) -> ToolResult:
         spec = self.spec_of(args, is_reading=is_reading, is_confined=False)
         if args.run_in_background:
+            # Before it starts: a command that is refused afterwards has already had effects.
             jobs.check_room()
         with ExitStack() as held:
             changing = None if is_reading else held.enter_context(self._workspace.changing_calls.entered(None))
@@ -209,6 +211,7 @@ class CommandRunner:
             if job.task_id:
                 # It may change files until it ends.
                 kept.enter_context(held.pop_all())
+            # Only now may its end be reported, or the report would come before the call's own result.
             job.moments.left.set()
         if job.left is not None and not args.run_in_background:
             return command_result(job, job.left, captured, context, changes=changes, limit=args.timeout)
@@ -297,17 +300,20 @@ async def syntax_error(text: str, workspace: Path) -> str:
     Settings that a text makes itself may change how bash reads the rest.
     """
     bash = find_program("bash", workspace)
+    # An alias may complete what looks unfinished.
     if bash is None or "expand_aliases" in text:
         return ""
     message = ""
     # Without a check, the user decides.
     with suppress(OSError):
         message = await _syntax_message(bash, text)
+        # `bash -n` runs no `shopt`: a text that sets extglob itself is valid only with it.
         message = message and await _syntax_message(bash, text, "-O", "extglob") and message
     return message
 
 
 async def _syntax_message(bash: Path, text: str, *options: str) -> str:
+    # As a file, because the system refuses a word of more than 128 KiB.
     script = open_script(text)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -323,6 +329,7 @@ async def _syntax_message(bash: Path, text: str, *options: str) -> str:
     try:
         _, message = await process.communicate()
     except BaseException:
+        # A question that is withdrawn must leave no process.
         with suppress(ProcessLookupError):
             process.kill()
         raise

@@ -160,6 +160,7 @@ class CommandWatch:
     async def _emit(self, changed: Callable[[JsonObject], object]) -> CommandChanges:
         changes, is_complete, protected = await run_shielded_in_thread(self._compare)
         uncovered = self._uncovered()
+        # Asked again: a background command may have begun while this one ran.
         self._is_alone = self._is_alone and not self._others_run()
         by: JsonObject = {} if self._is_alone else {"call_id": None}
         guarded = {change.path for change in protected.files}

@@ -80,6 +80,7 @@ def _with_endings_of(before: LoadedFile, content: str) -> str:
     """Return `content` with the line endings that most lines of the old text have, if it has any."""
     if "\n" not in before.text:
         return content
+    # The model writes LF whatever the file has.
     plain = content.replace("\r\n", "\n")
     return plain.replace("\n", "\r\n") if uses_crlf(before.text) else plain
 
@@ -150,6 +151,7 @@ class EditTool(FileChangeTool[EditArguments]):
             if unseen is None:
                 raise ToolError(words) from error
             raise UnseenChangeError(f"{words}\n{shown} changed on disk since it was last read", unseen) from error
+        # An edit of other lines is as safe as in the file that was read.
         if unseen is not None and unseen.meets(lines):
             where = "changed on disk since it was last read, where this edit would change it"
             raise UnseenChangeError(f"{shown} {where}; nothing was written: repeat the call if it is right", unseen)
@@ -166,6 +168,7 @@ class EditTool(FileChangeTool[EditArguments]):
             changed = change_notebook(book, edit, shown)
             content = before.format.encode_change(before.content, changed.text, args.old_string, args.new_string)
             plan = plan_change(place, shown, before, changed.text, content, (*notes, changed.note), changed.diff)
+            # Cells move in the file when outputs change: any unseen change counts.
             return plan, ((0, before.text.count("\n")),)
         if args.cell is not None or args.cell_action != "edit":
             raise ToolError("it is not a notebook of format 4, so it has no cells")

@@ -109,6 +109,7 @@ async def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
+    # Detecting an encoding may take a tenth of a second.
     return await asyncio.to_thread(_decoded, content, status, shown)
 
 
@@ -120,6 +121,7 @@ def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
     text = form.decode(content)
     form = whole_format(form, text)
     try:
+        # Some encodings have two codes for a character: writing the text would change bytes that no one edited.
         is_exact = form.encode(text) == content
     except UnicodeEncodeError:
         is_exact = False
@@ -142,6 +144,7 @@ def plan_change(
     if diff is None:
         old_name, old_text = (NOTHING, "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
         diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")
+    # Replacing gives the name to a new file, of which the other names know nothing.
     if before is not None and before.status.st_nlink > 1:
         notes += (f"the file had {before.status.st_nlink} hard links; the others keep the old content",)
     return PlannedChange(place, shown, before, content, diff, notes)
@@ -180,6 +183,7 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     context.cancellation.raise_if_set()
     try:
         with workspace.changing_calls.entered(frozenset({plan.place.path})):
+            # A thread cannot be stopped: without the shield its change would happen and be reported by no one.
             await run_shielded_in_thread(work)
     finally:
         if written:
@@ -246,6 +250,7 @@ class FileChangeTool(WorkspaceTool[FileArgs]):
             return (await self._planned(args)).preview()
         except ToolError as error:
             try:
+                # The same call may succeed once the file is read again, so the user sees what it would do.
                 preview = (await self._planned(args, checked=False)).preview()
             except ToolError:
                 raise error from None

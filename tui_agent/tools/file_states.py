@@ -89,6 +89,7 @@ class ContentStore:
 
     def _write(self, digest: str, content: bytes, *, durable: bool) -> bool:
         """Write a new content under a temporary name and rename it; return False if the store is full."""
+        # Counted with the first content, so that a session which changes nothing reads no directory.
         if self._size is None:
             self._size = self._used()
         if self._size + len(content) > self._limit:
@@ -103,6 +104,7 @@ class ContentStore:
                 if durable:
                     file.flush()
                     os.fsync(descriptor)
+            # Under its own name from the start, a content that a kill cut off would count as stored.
             os.rename(temporary, path)
         except BaseException:
             with suppress(OSError):
@@ -157,6 +159,7 @@ class TreeChange:
 
 def state_of_content(content: bytes, mode: int, contents: ContentStore) -> FileState:
     """Store the content of a regular file and return the file's state."""
+    # A tool is about to overwrite it: it exists nowhere else then.
     digest, kept = contents.put(content, durable=True)
     return FileState(digest=digest, size=len(content), mode=stat.S_IMODE(mode), kept=kept)
 
@@ -244,6 +247,7 @@ def _diff_of(change: TreeChange, contents: ContentStore, root: Path) -> Diff | N
 def _with_content(
     content: bytes, status: os.stat_result, contents: ContentStore | None, *, is_link: bool = False
 ) -> FileState:
+    # A link has no permissions of its own; what Linux reports for one is always the same.
     mode = 0 if is_link else stat.S_IMODE(status.st_mode)
     if contents is None:
         digest = new_hash(content).hexdigest()
@@ -290,6 +294,7 @@ class NamedTargets:
             if not path.is_dir() or path.is_symlink():
                 found._store(path)
                 continue
+            # One more than the limit shows that there are too many, without listing all of a huge directory.
             files = list(islice(found._files_below(path), MOST_FILES + 1))
             if len(found.states) + len(files) > MOST_FILES or time.monotonic() > deadline:
                 found.uncovered[path] = _identity(path)
@@ -339,8 +344,10 @@ class NamedTargets:
 
 def named_paths(command: str, root: Path, listed: Iterable[str]) -> tuple[Path, ...]:
     """Return the existing files of the workspace, and its ignored directories, that a command line names. Blocks."""
+    # After a `cd`, names are relative to another directory.
     starts = [root, *(root / os.path.expanduser(name) for name in _DIRECTORY_CHANGE.findall(command))]
     found: dict[Path, None] = {}
+    # A here-document may have thousands of words.
     for word in islice(dict.fromkeys(_WORD.findall(command)), _MOST_WORDS):
         for start in starts:
             text = os.path.join(start, os.path.expanduser(word))

@@ -70,6 +70,7 @@ class GlobTool(WorkspaceTool[GlobArguments]):
             ripgrep = find_ripgrep(self._workspace.root)
             where = (place, self._workspace.root, ripgrep, pattern, context.cancellation)
             listing = await list_matching(*where)
+            # A second listing only where the first has nothing.
             ignored = () if listing.names else await list_matching_ignored(*where)
             matching, denied = await asyncio.to_thread(without_denied, listing.names, context.is_denied)
             left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)

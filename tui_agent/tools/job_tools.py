@@ -75,6 +75,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         """Wait until a job ends, the time is over, or the call is cancelled."""
         over = asyncio.Event()
         forget = context.cancellation.on_cancel(over.set)
+        # While a call waits for its end, no message has to report it.
         job.readers += 1
         try:
             async with asyncio.TaskGroup() as group:

@@ -89,6 +89,7 @@ class PresentPlanTool(TypedTool[PresentPlanArguments]):
     """Tool that returns the user's decision on a plan. It changes nothing but the mode, and that only by their yes."""
 
     touches = Accesses()
+    # The user may edit for as long as they like.
     time_limit = None
     for_main_agent = True
 
@@ -114,6 +115,7 @@ class PresentPlanTool(TypedTool[PresentPlanArguments]):
 
     async def run(self, args: PresentPlanArguments, context: ToolContext) -> ToolResult:
         answers = context.answers
+        # An emptied field means the plan as it was.
         text = args.plan if answers is None else str(answers.get("plan") or args.plan).strip() or args.plan
         context.emit("plan.proposed", {"plan_id": context.call_id, "text": text})
         if answers is None:
@@ -121,6 +123,7 @@ class PresentPlanTool(TypedTool[PresentPlanArguments]):
             words = "No one can answer here. The plan is the result of this run."
             return ToolResult.of_text(words, details=details).model_copy(update={"terminate": True})
         mode = PermissionMode(str(answers.get("mode") or PermissionMode.ASK.value))
+        # The user may have chosen another mode while the question was open.
         if self._mode() is PermissionMode.PLAN:
             self._change_mode(mode)
         context.emit("plan.resolved", {"plan_id": context.call_id, "accepted": True})

@@ -113,6 +113,7 @@ class LayerProposal:
 
     def _read_again(self) -> None:
         found = self._layer.changes(again=True)
+        # The layer returns the same object if nothing changed meanwhile.
         if found is not self._found:
             self._found = found
             self._changes = {change.path: change for change in found.changes}
@@ -126,6 +127,7 @@ class LayerProposal:
         """Keep a part, report each kept file as `file.changed`, and discard the rest."""
         wanted = selection.model_copy(update={"texts": self._texts(selection)})
         targets = [change.target for path in wanted.paths if (change := self._changes.get(path)) is not None]
+        # Sorted: two calls that lock the same files in different orders would wait for each other for ever.
         known = sorted(target for target in targets if self._workspace.versions.last_seen(target) is not None)
         async with AsyncExitStack() as held:
             for target in known:

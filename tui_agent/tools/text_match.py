@@ -147,11 +147,13 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
     if old not in view:
         old, note = _lookalike(view, old, everywhere=everywhere)
     first = view.find(old)
+    # From the next character on, not from behind the first: overlapping places are ambiguous, too.
     if not everywhere and view.find(old, first + 1) >= 0:
         lines = [view.count("\n", 0, place) + 1 for place in _places(view, old, overlapping=True)]
         raise ToolError(_ambiguous(lines))
     places = list(_places(view, old, overlapping=False)) if everywhere else [first]
     lines = tuple(_lines_of(view, places, old))
+    # Without CR LF, places in the view are places in the text.
     if len(view) == len(text):
         return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places), lines, note)
     return Replacement(_replaced_with_endings(text, places, old, new), len(places), lines, note)
@@ -177,6 +179,7 @@ def _lookalike(view: str, old: str, *, everywhere: bool) -> tuple[str, str]:
 def _lines_of(text: str, places: list[int], part: str) -> Iterator[tuple[int, int]]:
     """Yield the first and the last line, from 0, of each place at which `part` stands."""
     line, counted = 0, 0
+    # A line end at its end belongs to its last line.
     height = part.removesuffix("\n").count("\n")
     for place in places:
         line += text.count("\n", counted, place)

@@ -147,6 +147,7 @@ class TreeWatch:
         now = dict(self._statuses(names))
         files = {name: before.files[name] for name in now if name in before.files}
         touched: list[str] = []
+        # Events come by name, whatever order a listing has.
         for name in sorted(names):
             seen, status = before.files.get(name), now.get(name)
             if seen is None:
@@ -366,6 +367,7 @@ class ProtectedWatch:
         """Yield the directories that changed; what only one of two incomplete listings has may be unchanged."""
         for name in sorted(before.directories.keys() | now.keys()):
             if name not in now:
+                # An incomplete listing may just not have reached it.
                 if is_complete or not os.path.lexists(self._root / name):
                     yield f"{printable_name(name)} vanished"
             elif name not in before.directories:

@@ -131,6 +131,7 @@ class Workspace:
         self.note_withheld = note_withheld
         self._trial_temporary = trial_temporary
         self._warned_of_unwatched = False
+        # A lock lives only as long as some call holds it.
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def _protected_watch(self, files: ListProtectedFiles) -> ProtectedWatch:
@@ -213,6 +214,7 @@ class Workspace:
     def warn_of_unwatched(self) -> None:
         """Warn the user once that some changes of protected files are not detected. Call it on the event loop."""
         if not self._warned_of_unwatched:
+            # Once: every command would repeat it.
             self._warned_of_unwatched = True
             self.warn_of_protected(
                 "This workspace has too many directories or protected files to compare all of them after a command. A "
@@ -227,6 +229,7 @@ class Workspace:
             OSError: it cannot be created, or the directory belongs to another user.
         """
         self.make_spool_dir()
+        # It is 0600 from the moment it exists.
         descriptor, name = tempfile.mkstemp(prefix=SPOOL_PREFIX, suffix=".txt", dir=self.spool_dir)
         return descriptor, Path(name)
 

@@ -78,6 +78,7 @@ class BubblewrapWalls:
             OSError, ToolError: no command can run, with the reason.
         """
         own_user = ("--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid()))
+        # In the namespace of `unshare` the command would be root.
         options = [*own_user] if "--user" in self.unshare else ["--unshare-user-try"]
         places = [root.place for root in roots]
         seen = [*places, *map(Path, visible.shown)]
@@ -229,5 +230,6 @@ def _without(place: Path, closed: Iterable[Path]) -> Iterator[Path]:
         yield place
     elif place not in inside and place.is_dir():
         for entry in sorted(place.iterdir()):
+            # Landlock follows a link that is named: what it leads to would become readable.
             if not entry.is_symlink():
                 yield from _without(entry, inside)

@@ -60,6 +60,7 @@ def mounts_inside(place: Path) -> tuple[Path, ...]:
     found: list[str] = []
     with open("/proc/self/mountinfo", "rb") as lines:
         for line in lines:
+            # The kernel writes blanks and line ends of a path as octal numbers.
             path = _ESCAPE.sub(_character, line.split(b" ", 5)[4].decode("utf-8", "surrogateescape"))
             if os.fsencode(path).startswith(prefix):
                 found.append(path)

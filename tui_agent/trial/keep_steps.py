@@ -73,6 +73,7 @@ class KeepJournal:
         # A new one that is cut off was not begun: a second name would cost another write of the file system's journal.
         written = path.with_name(f"{_FILE}.tmp") if path.exists() else path
         try:
+            # JSON escapes everything else, so that names with invalid bytes come back as they were.
             with open(written, "w", encoding="ascii") as file:
                 json.dump(content, file)
                 file.flush()
@@ -111,6 +112,7 @@ class KeepJournal:
         if name is None:
             return None
         try:
+            # A journal that was cut off is not an error: no step is taken before it is whole.
             content: dict[str, Any] = json.loads((directory / name).read_bytes())
         except ValueError:
             return None
@@ -278,6 +280,7 @@ class StepRunner:
 
 
 def _set_mode(step: Step, path: Path) -> None:
+    # O_PATH needs no permission on the file, which may have the mode 000; `fchmod` refuses it, the path below does not.
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         now = os.fstat(descriptor)
@@ -387,4 +390,5 @@ def _copy(source: Path, to: Path) -> None:
             at += os.pwrite(writing.fileno(), block, at)
         writing.truncate(status.st_size)
         shutil.copystat(source, to, follow_symlinks=False)
+        # The layer is removed afterwards: by then the copy has to be on the disk.
         os.fsync(writing.fileno())

@@ -124,6 +124,7 @@ class _Walk:
 
     def _read(self, directory: _Directory) -> Iterator[LayerChange]:
         upper, lower = f"{self.root.upper}/{directory.path}", f"{self.root.place}/{directory.path}"
+        # Something was added to it, or deleted from it, since the layer was made.
         is_changed = directory.has_lower and os.lstat(lower).st_mtime_ns > self.made_ns
         with _readable(upper) if directory.has_upper else nullcontext():
             stored: dict[str, os.stat_result] = {}

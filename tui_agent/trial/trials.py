@@ -89,6 +89,7 @@ class Trials:
         self._facts: TrialFacts | None = None
         self._walls: Walls | None = None
         self._held: SessionStorage | None = None
+        # The screen and the first command may ask at the same time, in threads of their own.
         self._testing = Lock()
 
     @property
@@ -212,11 +213,13 @@ class Trials:
         return f"{mounts[0]} is mounted inside the workspace: " if mounts else ""
 
     def _ways(self) -> Iterator[Walls]:
+        # The best way first: bubblewrap mounts the layer itself; `unshare` does before it starts; there is no layer.
         programs = found_bubblewraps(self._workspace)
         yield from (BubblewrapWalls(program, True) for program in programs if program.mounts_layers)
         unshare = find_program("unshare", self._workspace)
         for program in programs if unshare else ():
             yield BubblewrapWalls(program, True, (str(unshare), "--user", "--map-root-user", "--mount"))
+            # Root may mount also where the kernel refuses user namespaces.
             if os.geteuid() == 0:
                 yield BubblewrapWalls(program, True, (str(unshare), "--mount"))
         yield from (BubblewrapWalls(program, False) for program in programs)

@@ -101,6 +101,7 @@ class Sizes:
             is_too_long = _is_too_long(
                 descriptor, status.st_size, sample, lambda: self._stopped() or time.monotonic() > deadline
             )
+        # All large files share the time.
         self._seconds -= time.monotonic() - began
         if is_too_long:
             self._found.too_long.append(name)
@@ -137,6 +138,7 @@ def find_unsearched(
     """
     found = Unsearched()
     deadline = time.monotonic() + _SECONDS
+    # The names are sorted, so each directory is opened once.
     for directory, files in groupby(names, os.path.dirname):
         try:
             with pinned_directory(place.path / directory, place=place) as held:
@@ -268,6 +270,7 @@ async def _search_batch(
     An engine that rejects the pattern is removed from `engines`: the engines differ in the syntax they accept.
     """
     output, errors = BoundedBytes(_OUTPUT_SIZE), BoundedBytes(_ERRORS_SIZE)
+    # A name that begins with a dash would be an option.
     command = engines[0].search_command(request, [f"./{name}" for name in batch])
     with pinned_cwd(place) as entered:
         spec = ProcessSpec(command, entered, child_environment(os.environ), seconds)
@@ -325,6 +328,7 @@ def _add(
     asked_for = (hit for hit in _hits(output, request.mode).values() if hit.name in places)
     room = request.limit - sum(len(hit.columns) or 1 for hit in result.hits)
     for hit in sorted(asked_for, key=lambda hit: places[hit.name]):
+        # Asked for files with a match only: looking into all of them would cost as much as the search.
         if not _is_text_file(place, hit.name):
             continue
         if room <= 0:

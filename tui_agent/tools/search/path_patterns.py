@@ -139,6 +139,7 @@ GIT_NAME = ".git"
 RULES_NAME = ".gitignore"
 """Name of a rule file."""
 
+# A repository from elsewhere must not make every listing slow.
 _RULES_LIMIT = 1024 * 1024
 _MOST_RULES = 2_000
 _LONGEST_RULE = 500

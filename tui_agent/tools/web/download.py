@@ -28,6 +28,7 @@ from tui_agent.tools.search.file_listing import BoundedBytes
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host and a port; raises OSError if there are none."""
 
+# Each that does not answer costs seconds of the call.
 MOST_ADDRESSES = 4
 
 _WITH_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"), IPv6Network("::ffff:0:0:0/96"))
@@ -126,6 +127,7 @@ class PublicTransport(httpx2.AsyncBaseTransport):
             addresses = await self._resolver(url.host, port)
         except (OSError, UnicodeError) as error:
             if self._by_proxy:
+                # Only the proxy may know a name, for example one of another network.
                 return ()
             raise httpx2.ConnectError(f"{url.host} was not found") from error
         for address in addresses:
@@ -156,11 +158,13 @@ MOST_REDIRECTS = 8
 _HEADERS = {
     "User-Agent": "Mozilla/5.0 (compatible; tui-agent)",
     "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1",
+    # Only what this module unpacks itself, within the limit.
     "Accept-Encoding": "gzip",
 }
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SECONDS_WITHOUT_DATA = 10.0
 _LONGEST_WORDS = 100
+# With 32, zlib finds out by itself which of its two headers there is.
 _GZIP = zlib.MAX_WBITS | 32
 
 MakeTransport = Callable[[str, ssl.SSLContext], httpx2.AsyncBaseTransport]
@@ -199,6 +203,7 @@ def transport_to_public_hosts(url: str, tls: ssl.SSLContext) -> httpx2.AsyncBase
     except ConfigurationError as error:
         raise ToolError(f"cannot fetch {url}: {error}") from error
     proxy = None if found is None else found.url
+    # A kept connection would belong to an address and be used for another host with the same one.
     inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=proxy, limits=httpx2.Limits(max_keepalive_connections=0))
     return PublicTransport(inner, by_proxy=proxy is not None)
 
