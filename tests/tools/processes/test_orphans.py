@@ -16,7 +16,6 @@ from tests.tools.processes.test_process import command, kept, lives, pid_from, r
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.processes.orphans import (
     become_subreaper,
-    call_running,
     is_subreaper,
     locks_limit,
     own_children,
@@ -139,21 +138,6 @@ def test_a_program_adopts_orphans_only_as_the_subreaper(root: Path) -> None:
     assert not is_subreaper()
     assert locks_limit(os.getpid()) == before
     assert unclaimed_orphans(0) == frozenset()
-
-
-@pytest.mark.usefixtures("subreaper")
-def test_a_call_behind_walls_claims_only_the_orphans_of_calls_beside_it() -> None:
-    child = subprocess.Popen(["bash", "-c", f"{NO_MARK} exec sleep 600"])
-    try:
-        assert eventually(lambda: child.pid in unclaimed_orphans(9))
-        with call_running(7, leaves_orphans=False):
-            assert unclaimed_orphans(7) == frozenset()
-            with call_running(8):
-                pass
-            assert child.pid in unclaimed_orphans(7)
-    finally:
-        child.kill()
-        child.wait()
 
 
 @pytest.mark.slow

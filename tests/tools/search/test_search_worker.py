@@ -42,11 +42,3 @@ def test_only_regular_files_are_opened_and_no_link_is_followed(file: Path, tmp_p
     found = search(links[0], links[1] / "f", file.parent / "pipe", Path("/dev/null"), file, mode="files_with_matches")
 
     assert found == (0, str(file).encode() + b"\0")
-
-
-def test_no_descriptor_is_left_open(file: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-
-    search(file, file.parent, file.parent / "gone", file / "f", Path("/dev/null"))
-
-    assert len(os.listdir("/proc/self/fd")) == before
