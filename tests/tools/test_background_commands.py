@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.processes import background_jobs
 from tui_agent.tools.processes.background_jobs import Job
-from tui_agent.tools.processes.orphans import become_subreaper, resign_as_subreaper
 from tui_agent.tools.workspace import Workspace
 
 
@@ -289,13 +288,6 @@ async def test_changes_beside_it_are_its_own_or_no_one_s_and_protected_ones_can_
     assert session.notices[0][1].endswith("It changed protected files: hook modified.")
     (changed,) = [event for event in session.events if isinstance(event, FileChanged)]
     assert changed.call_id == "call_1"
-
-
-@pytest.fixture
-def subreaper() -> Iterator[None]:
-    assert become_subreaper()
-    yield
-    resign_as_subreaper()
 
 
 def unmarked(name: str) -> str:

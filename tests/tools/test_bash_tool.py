@@ -263,22 +263,10 @@ async def test_a_command_with_line_ends_of_another_system_is_judged_shown_and_ru
     assert preview.text == "echo test"
 
 
-async def test_a_call_describes_itself(bash: BashTool) -> None:
-    writes, reads = {"command": "make\nmake test", "description": "looks harmless"}, {"command": "git status"}
+async def test_a_question_shows_the_command(bash: BashTool) -> None:
+    preview = await bash.preview({"command": "make\nmake test", "description": "looks harmless"})
 
-    assert bash.summarise(writes) == "make ⏎ make test"
-    assert await bash.preview(writes) == Preview(kind="command", text="make\nmake test")
-    assert bash.subject(writes) == CommandSubject("make\nmake test")
-    assert bash.timeout(writes) == 120
-    assert bash.timeout(writes | {"timeout": 0.5}) == 0.5
-    assert bash.accesses(writes) is None
-    assert not bash.is_read_only(writes)
-    assert not bash.is_concurrency_safe(writes)
-    assert not bash.interruptible(writes)
-    assert bash.is_read_only(reads)
-    assert bash.is_concurrency_safe(reads)
-    assert bash.interruptible(reads)
-    assert not bash.is_read_only({})
+    assert preview == Preview(kind="command", text="make\nmake test")
 
 
 async def test_files_changed_by_a_command_are_reported(workspace: Workspace, tmp_path: Path) -> None:

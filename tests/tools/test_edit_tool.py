@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.edit_tools import EditTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
@@ -195,16 +194,6 @@ async def test_an_empty_old_string_creates_a_file_or_fills_an_empty_one(edit: Ed
     ]
     with pytest.raises(ToolError, match="gone does not exist"):
         await call(edit, path="gone", old_string="x", new_string="")
-
-
-def test_a_call_describes_itself(edit: EditTool, root: Path) -> None:
-    arguments = {"path": "a", "old_string": "x\ny", "new_string": ""}
-
-    assert not edit.is_read_only(arguments)
-    assert edit.accesses(arguments) == Accesses(frozenset({root / "a"}), frozenset({root / "a"}))
-    assert edit.subject(arguments) == PathSubject("a", "write")
-    assert edit.summarise(arguments) == "a (+0 −2)"
-    assert edit.summarise(arguments | {"replace_all": True}) == "a (+0 −2 everywhere)"
 
 
 BYTES = st.one_of(

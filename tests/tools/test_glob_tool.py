@@ -140,14 +140,3 @@ async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeyp
 async def test_errors_are_clear(glob: GlobTool, tree: Path, arguments: dict[str, str], words: str) -> None:
     with pytest.raises(ToolError, match=words):
         await call(glob, **arguments)
-
-
-def test_a_call_describes_itself(glob: GlobTool, root: Path) -> None:
-    arguments = {"pattern": "*.py", "path": "src"}
-
-    assert glob.is_read_only(arguments)
-    assert glob.is_concurrency_safe(arguments)
-    assert glob.accesses(arguments) == Accesses(searches=frozenset({root / "src"}))
-    assert glob.subject(arguments) == PathSubject("src", "search", leaves_out_denied=True)
-    assert glob.summarise(arguments) == "*.py in src"
-    assert glob.summarise({"pattern": "*.py"}) == "*.py"

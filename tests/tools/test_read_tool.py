@@ -14,7 +14,6 @@ from tests.tools.test_read_images import image
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.media.image_files import SOURCE_LIMIT
 from tui_agent.tools.read_tool import PAGE_CHARACTERS, PAGE_LINES, ReadTool
 from tui_agent.tools.workspace import Workspace
@@ -193,15 +192,3 @@ async def test_a_cancelled_call_stops_reading(read: ReadTool, root: Path) -> Non
 
     with pytest.raises(OperationCancelledError):
         await call(read, Recorded(token), path="a.txt")
-
-
-def test_a_call_describes_itself(read: ReadTool, root: Path, clean_environment: Path) -> None:
-    arguments: dict[str, Any] = {"path": "a.txt"}
-
-    assert read.is_read_only(arguments)
-    assert read.is_concurrency_safe(arguments)
-    assert read.interruptible(arguments)
-    assert read.accesses(arguments) == Accesses(reads=frozenset({root / "a.txt"}))
-    assert read.subject(arguments) == PathSubject("a.txt", "read")
-    assert read.subject({"path": "~/x"}) == PathSubject(f"{clean_environment}/x", "read")
-    assert read.timeout(arguments) == "default"

@@ -5,7 +5,6 @@ import pytest
 from tests.support.table import table
 from tests.tools.calls import Recorded, call
 from tui_agent.protocol.errors import InvalidArgumentsError
-from tui_agent.protocol.tool import Accesses
 from tui_agent.tools.plan_tools import TodoTool
 
 ITEMS = [
@@ -39,8 +38,3 @@ async def test_an_invalid_list_is_refused_and_not_emitted(items: object) -> None
         await call(tool, recorded, items=items)
 
     assert recorded.data == []
-
-
-def test_a_call_describes_itself() -> None:
-    assert tool.accesses({"items": ITEMS}) == Accesses()
-    assert tool.summarise({"items": ITEMS}) == "1 of 3 done: change"

@@ -10,7 +10,6 @@ import pytest
 
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.atomic_write import lost_ownership
 from tui_agent.tools.edit_tools import WriteTool
 from tui_agent.tools.read_tool import ReadTool
@@ -160,15 +159,3 @@ async def test_a_group_that_cannot_be_kept_is_named_and_gets_no_rights(
     assert f"its group changed from {own + 12_345} to " in text
     assert (root / "a").stat().st_gid == own
     assert stat.S_IMODE((root / "a").stat().st_mode) == 0o744
-
-
-def test_a_call_describes_itself(write: WriteTool, root: Path) -> None:
-    arguments = {"path": "a/../b", "content": "x\ny"}
-
-    assert not write.is_read_only(arguments)
-    assert not write.is_concurrency_safe(arguments)
-    assert write.accesses(arguments) == Accesses(frozenset({root / "b"}), frozenset({root / "b"}))
-    assert write.subject(arguments) == PathSubject("a/../b", "write")
-    assert write.summarise(arguments) == "a/../b (2 lines)"
-    assert write.summarise({"path": "b", "content": ""}) == "b (0 lines)"
-    assert write.summarise({"path": "b", "content": "x\n"}) == "b (1 line)"

@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -26,13 +25,6 @@ from tui_agent.tools.processes.process import run_process
 
 NO_MARK = "ulimit -S -x unlimited;"
 """Script that removes the mark, as `su` does when it sets the limits of a user."""
-
-
-@pytest.fixture
-def subreaper() -> Iterator[None]:
-    assert become_subreaper()
-    yield
-    resign_as_subreaper()
 
 
 def started(script: str, root: Path) -> "subprocess.Popen[bytes]":

@@ -15,6 +15,7 @@ import pytest
 from tests.support.examples import sample
 from tests.tools.calls import eventually
 from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
+from tests.tools.processes.test_process_tree import FAMILIES, lives
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.processes import process, process_tree
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
@@ -52,13 +53,6 @@ async def pid_from(path: Path) -> int:
     """Return the id that a process wrote to its file."""
     assert await asyncio.to_thread(eventually, lambda: wrote_pid(path))
     return int(path.read_text())
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 async def test_input_is_empty_and_there_is_no_terminal(root: Path) -> None:
@@ -116,12 +110,8 @@ async def test_output_of_a_helper_that_ends_after_the_shell_is_kept(root: Path) 
 
 
 STUBBORN = {
-    "child": f"(echo $BASHPID > pid.tmp; mv pid.tmp pid; {LOOP}) & wait",
-    "ignores TERM": f"trap '' TERM; (echo $BASHPID > pid.tmp; mv pid.tmp pid; {LOOP}) & {LOOP}",
-    "own session": f"setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' & wait",
-    "double fork": f"(setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' &); sleep 60",
-    "nohup, ignoring TERM": f"nohup setsid bash -c 'trap : TERM; echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' & wait",
-    "stopped": f"(echo $BASHPID > pid.tmp; mv pid.tmp pid; kill -STOP $BASHPID; {LOOP}) & wait",
+    name: "\n".join(lines).format(write="echo $BASHPID > pid.tmp; mv pid.tmp pid", wait=LOOP)
+    for name, lines in FAMILIES.items()
 }
 
 
