@@ -69,18 +69,6 @@ async def run(bash: BashTool, command: str, **arguments: Any) -> tuple[ToolResul
     return result, trial.proposals[0] if trial.proposals else None
 
 
-async def test_a_command_without_changes_proposes_nothing_and_leaves_no_layer(
-    bash: BashTool, root: Path, tmp_path: Path, trials: Trials
-) -> None:
-    (root / "a.txt").write_text("one\n")
-
-    result, pending = await run(bash, "cat a.txt; touch b; rm b; cp a.txt a2; mv a2 a.txt")
-
-    assert (result.text.split("\n")[0], pending) == ("one", None)
-    wait_for_removals(trials)
-    assert not list(tmp_path.glob("trials/sessions/*/layers/*"))
-
-
 async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool, root: Path) -> None:
     for name, content in {
         "changed.py": b"a\nb\n",

@@ -209,26 +209,6 @@ async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(
     assert living_in(root) == []
 
 
-@pytest.mark.slow
-async def test_a_call_ends_its_own_daemons_and_leaves_those_of_another(root: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    token = CancellationToken()
-    async with asyncio.TaskGroup() as group:
-        spec = command(f"{daemon(other)}; sleep 600", other)
-        lasting = group.create_task(run_process(spec, kept(), None, token))
-        left = await pid_from(other / "daemon.pid")
-
-        outcome = await run(command(f"{daemon(root)}; {until_there()}", root))
-
-        assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
-        assert (living_in(root), lives(left)) == ([], True)
-        token.cancel()
-
-    assert lasting.result().ending == "cancelled"
-    assert living_in(other) == []
-
-
 async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
