@@ -419,7 +419,6 @@ BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
         "rewind.session_changes",
         "tools.search.content_search",
-        "tools.search.unsearched",
         "tools.file_states",
         "tools.grep_tool",
     }

@@ -576,7 +576,7 @@ def _server_parts(bus: EventBus, root: Path) -> "ServerParts":
     from tui_agent.mcp.server_parts import ServerParts
     from tui_agent.tools.media.media_files import check_media
     from tui_agent.tools.processes.child_environment import child_environment
-    from tui_agent.tools.processes.helper_tree import HelperTree
+    from tui_agent.tools.processes.command_launcher import HelperTree
 
     def publish(event: AgentEvent) -> None:
         if isinstance(event, McpStatus) and event.problem:

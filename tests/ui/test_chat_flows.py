@@ -24,7 +24,7 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject, ToolResultMessage, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
-from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.edit_tools import EditTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen

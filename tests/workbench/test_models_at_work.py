@@ -15,7 +15,7 @@ from tests.workbench.quiet_bench import open_quietly
 from tui_agent.agent import RetryPolicy
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
 from tui_agent.providers.demo.demo_server import block_frames, error_body, frame
-from tui_agent.tools.fetch_tool import FetchTool
+from tui_agent.tools.page_tools import FetchTool
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.workbench import Workbench
 

@@ -20,7 +20,7 @@ from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.session.event_folds import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 
 from .planner import (
     call_subtree,

@@ -18,10 +18,9 @@ from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.trial import WalledCommand
-from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import content_of
+from tui_agent.tools.file_states import ContentStore, content_of
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 from tui_agent.trial.trials import Trials
 
 from .launch import Launch

@@ -28,7 +28,7 @@ from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME, SessionStore
 from tui_agent.settings import LoadedSettings, Locations
 from tui_agent.tools import BackgroundJobs
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.trial.trials import Trials
 
 from .configuration.launch_options import LaunchOptions

@@ -39,7 +39,7 @@ from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
 from tui_agent.tools.media.media_files import check_media
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_endpoints import withhold_named_secrets

@@ -1,22 +1,23 @@
-"""Walls of bubblewrap around a command: over a layer, or over the workspace read-only."""
+"""Walls around a command: of bubblewrap over a layer or over the workspace read-only, or of Landlock and seccomp."""
 
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.git.personal_settings import plain_git_settings
+from tui_agent.git.git_settings import plain_git_settings
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
+from tui_agent.walls import landlock_launcher
 from tui_agent.walls.bubblewrap import Bubblewrap
-from tui_agent.walls.system_call_filter import filter_for_namespaces, is_known_machine
+from tui_agent.walls.system_call_filter import filter_for_namespaces, filter_without_namespaces, is_known_machine
 from tui_agent.walls.visible_places import VisiblePlaces
 from tui_agent.walls.wall_options import covered, each, hidden_options, is_channel, system_options
 
-from .confinement import CACHE, Confinement
-from .covered_places import LayerRoot, mounts_inside
+from .confinement import CACHE, Confinement, LayerRoot, mounts_inside, trial_environment
 from .layer_limits import WatchedCommand
-from .trial_environment import trial_environment
 
 _PRIVATE = ("/tmp", "/var/tmp")
 """Directories of which the session has its own."""
@@ -77,6 +78,7 @@ class BubblewrapWalls:
             OSError, ToolError: no command can run, with the reason.
         """
         own_user = ("--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid()))
+        # In the namespace of `unshare` the command would be root.
         options = [*own_user] if "--user" in self.unshare else ["--unshare-user-try"]
         places = [root.place for root in roots]
         seen = [*places, *map(Path, visible.shown)]
@@ -161,3 +163,73 @@ def channels_below(top: Path) -> list[Path]:
     for directory, _, names in os.walk(top):
         found += [path for name in names if is_channel(path := Path(directory, name))]
     return found
+
+
+RULES, GIT_SETTINGS = "rules.json", "gitconfig"
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+@dataclass(frozen=True, slots=True)
+class LandlockWalls:
+    """The way to run a command under Landlock."""
+
+    has_layer: bool = False
+
+    def prepare(self, roots: Sequence[LayerRoot]) -> None:
+        """Create nothing: there is no layer."""
+
+    def confined(
+        self,
+        box: Confinement,
+        roots: Sequence[LayerRoot],
+        layer: Path,
+        visible: VisiblePlaces,
+        command: WatchedCommand,
+        environment: Mapping[str, str],
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the start of the command line, and the environment. Blocks; arguments as of `BubblewrapWalls`."""
+        (layer / GIT_SETTINGS).write_bytes(plain_git_settings(box.workspace))
+        seen = [*(root.place for root in roots), *map(Path, visible.shown.values())]
+        closed = [*box.hidden, *(Path(os.path.realpath(path)) for path in box.unreadable())]
+        # Reading a pipe takes something from the program for which it is.
+        closed += [*map(Path, visible.channels), *(path for root in roots for path in channels_below(root.place))]
+        readable = [path for place in seen for path in _without(place, closed)]
+        rules = {
+            "read": [*map(str, (*readable, *box.shown, layer / GIT_SETTINGS)), "/proc"],
+            # Names of what is hidden may be listed, its contents are not there.
+            "list": list(map(str, seen)),
+            "write": list(map(str, (box.held.temporary, box.held.other_temporary, box.held.cache))),
+            "devices": _DEVICES,
+            "directory": str(box.workspace),
+            "network": box.network,
+            "size": box.limits.size,
+            "filter": filter_without_namespaces(network=box.network).hex(),
+        }
+        (layer / RULES).write_text(json.dumps(rules), "utf-8")
+        argv = [sys.executable, "-I", "-S", "-B", landlock_launcher.__file__, str(layer / RULES), str(command.status)]
+        # Nothing is moved for the command, which sees no settings in its home.
+        cache, temporary = str(box.held.cache), str(box.held.temporary)
+        variables = trial_environment(environment, visible.shown, cache=cache, temporary=temporary, network=box.network)
+        return argv, variables | {"GIT_CONFIG_GLOBAL": str(layer / GIT_SETTINGS)}
+
+
+def landlock_problem() -> str:
+    """Return why Landlock cannot build the walls; empty if it can."""
+    if not is_known_machine():
+        return "the system calls of this kind of machine are not known"
+    if (version := landlock_launcher.landlock_abi()) >= landlock_launcher.LEAST_ABI:
+        return ""
+    offered = f"offers version {version} of Landlock" if version else "does not offer Landlock"
+    return f"the kernel {offered}; the walls need version {landlock_launcher.LEAST_ABI} (Linux 6.12)"
+
+
+def _without(place: Path, closed: Iterable[Path]) -> Iterator[Path]:
+    """Yield what a directory contains but for some paths; the directory itself if none of them is inside."""
+    inside = [path for path in closed if path.is_relative_to(place)]
+    if not inside:
+        yield place
+    elif place not in inside and place.is_dir():
+        for entry in sorted(place.iterdir()):
+            # Landlock follows a link that is named: what it leads to would become readable.
+            if not entry.is_symlink():
+                yield from _without(entry, inside)
