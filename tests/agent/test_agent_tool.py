@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.virtual_clock import VirtualClockLoop, run_virtual
 from tui_agent.agent import AgentTool, Budget, delegate
-from tui_agent.context.layers import CONTEXT_LAYER, write_layer
+from tui_agent.context.registry import CONTEXT_LAYER, write_layer
 from tui_agent.execution import ApprovalGate, ExecutionOptions
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
@@ -23,7 +23,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
 )
 from tui_agent.protocol.messages import ImageBlock, JsonObject, Usage, UserMessage
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelInfo, ModelRequest
 from tui_agent.protocol.reports import AgentRunReport

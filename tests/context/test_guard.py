@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
-from tui_agent.context.compaction import HEADER, condensed, cut_result, safe_cuts
-from tui_agent.context.transcript_text import as_transcript
+from tui_agent.context.compaction import HEADER, as_transcript, condensed, cut_result, safe_cuts
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,

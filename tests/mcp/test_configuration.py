@@ -18,7 +18,7 @@ from tui_agent.mcp.protocol_repair import repaired
 from tui_agent.mcp.server_config import expanded, parse_server_file, variables_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import ImageBlock, TextBlock
-from tui_agent.protocol.tool_server import ToolFilter, ToolServer
+from tui_agent.protocol.server_entries import ToolFilter, ToolServer
 from tui_agent.settings import Locations, load_settings
 from tui_agent.tools.media import image_files
 from tui_agent.tools.media.image_files import can_scale_images, size_of_image

@@ -18,7 +18,7 @@ from tui_agent.mcp.stdio_transport import message_of
 from tui_agent.mcp.tool_listing import LONGEST_DESCRIPTION
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolCall
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 
 
 async def test_what_a_server_says_about_its_tools_is_checked_cut_and_shown_with_escapes() -> None:

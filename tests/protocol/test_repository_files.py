@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.protocol.repository_files import refusal, repository_root, target_outside
+from tui_agent.protocol.regular_file import refusal, repository_root, target_outside
 
 
 @pytest.fixture

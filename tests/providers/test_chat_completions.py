@@ -41,7 +41,7 @@ from tui_agent.protocol.provider import (
 )
 from tui_agent.protocol.tool import ToolSpec
 from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
-from tui_agent.providers.kinds.openai_provider import OpenAiProvider
+from tui_agent.providers.kinds.other_providers import OpenAiProvider
 
 READ = ToolSpec(name="read", description="Reads a file.", input_schema={"type": "object"})
 INFO = ModelInfo("box/some-model", 64_000, 4_000, thinking="adaptive")

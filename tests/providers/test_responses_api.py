@@ -25,7 +25,7 @@ from tui_agent.protocol.provider import (
     UsageReported,
 )
 from tui_agent.providers.anthropic_provider import EndpointTraits
-from tui_agent.providers.kinds.openai_provider import ResponsesProvider
+from tui_agent.providers.kinds.other_providers import ResponsesProvider
 from tui_agent.providers.wire_blocks import blocks_of
 
 USAGE = Usage(input_tokens=20, output_tokens=20, cache_read_tokens=10)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
+from tui_agent.protocol.background import run_shielded_in_thread
 
 
 @pytest.mark.parametrize("fails", [False, True])

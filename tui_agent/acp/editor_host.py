@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.prompt_references import PromptCommand
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import require_key

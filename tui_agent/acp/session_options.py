@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
+from tui_agent.protocol.server_entries import SERVER_NAME, ToolServer
 from tui_agent.protocol.visible_text import escapes_in
 
 from .call_updates import fenced, in_code

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
+from tui_agent.context.registry import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
 from tui_agent.protocol.events import CheckpointRestored, CheckpointSaved
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_state import AgentState

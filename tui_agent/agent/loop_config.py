@@ -13,7 +13,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.function_tool import expect_deps
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
-from tui_agent.protocol.past_state import OpenCall, PastCompaction
+from tui_agent.protocol.past_session import OpenCall, PastCompaction
 from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool, ToolResources

@@ -19,7 +19,7 @@ from tui_agent.protocol.messages import (
     new_id,
     user_message,
 )
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 from tui_agent.protocol.tool_result import FINAL_TEXT
 

@@ -22,17 +22,19 @@ from tui_agent.protocol.value_checks import (
 
 from .compaction import (
     LEFT_OUT,
+    as_transcript,
     build_replacement,
     condensed,
     cut_result,
+    digest,
     find_plan,
     goal_end,
     safe_cuts,
+    shortened,
     tail_start,
 )
 from .history import ConversationHistory
 from .tokens import CHARACTERS_PER_TOKEN, estimate_message
-from .transcript_text import as_transcript, digest, shortened
 
 Strategy = Literal["summary", "digest", "trim"]
 STRATEGIES: tuple[Strategy, ...] = ("summary", "digest", "trim")

@@ -25,8 +25,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-from .layers import LEGACY_LAYER, write_layer
-from .registry import ContextRegistry, RegistrySnapshot
+from .registry import LEGACY_LAYER, ContextRegistry, RegistrySnapshot, write_layer
 from .repair import PairingCheck, RepairResult, repair_messages
 from .tokens import estimate_message, estimate_text
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from tui_agent.protocol.repository_files import repository_root, target_outside
+from tui_agent.protocol.regular_file import repository_root, target_outside
 
 from .registry import ContextLayer
 

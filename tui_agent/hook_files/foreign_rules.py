@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.setting_files import RecordFormat, as_list
 
 from .tool_vocabulary import tool_of_name
 

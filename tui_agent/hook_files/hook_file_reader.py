@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
-from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.script_input import script_reader, script_reader_of_line
+from tui_agent.protocol.programs import script_reader, script_reader_of_line
+from tui_agent.protocol.setting_files import RecordFormat, as_list
 
 from .file_hook import ABOUT_CALLS, DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
 from .foreign_rules import own_rule, read_permissions

@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.repository_files import target_outside
+from tui_agent.protocol.regular_file import read_regular_file, target_outside
 
 from .file_hook import FileHook
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.language_server import CodePlace, CodePosition, LookupAnswer, LookupKind
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import CodePlace, CodePosition, LookupAnswer, LookupKind
 
 from .problems import path_of, start_of
 

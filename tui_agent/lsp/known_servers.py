@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 
-from tui_agent.protocol.language_server import LanguageServer
+from tui_agent.protocol.server_entries import LanguageServer
 
 _PYTHON = ("*.py", "*.pyi")
 _KNOWN = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.language_server import CodePosition, LanguageServer, LookupAnswer, LookupKind
+from tui_agent.protocol.server_entries import CodePosition, LanguageServer, LookupAnswer, LookupKind
 
 from .code_questions import ask_server, can_answer
 from .problems import Findings, Problem, new_problems

@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import AgentEvent, McpStatus, Noticed, Warned
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.tool import Timeout, Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.tool_server import ToolServer
 
 from .server_parts import ServerParts
 from .server_task import ServerTask

@@ -23,16 +23,15 @@ from tui_agent import __version__
 from tui_agent.protocol.background import first_error, reason_of
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.tool import ToolContext, ToolResult
-from tui_agent.protocol.tool_server import ToolServer
 
 from .call_result import NOT_ADDED, blocks_of, framed, resource_blocks, result_of
 from .client_callbacks import ClientCallbacks
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
 from .protocol_repair import LimitedTransport, repaired, with_repair
-from .server_parts import ServerLog, ServerParts
+from .server_parts import ServerLog, ServerParts, TokenStore
 from .stdio_transport import ServerProcess, start_process, stdio_streams
-from .token_store import TokenStore
 from .tool_listing import OfferedTool, clipped, contradiction_of
 
 # Without a handler, Python would print the SDK's warnings and errors on the terminal.

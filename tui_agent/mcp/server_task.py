@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import McpStatus
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import JsonObject, UserBlock
+from tui_agent.protocol.programs import install_command
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.tool import ToolContext, ToolResult
-from tui_agent.protocol.tool_server import ToolServer
 
 from .server_config import editor_variables, expanded, variables_of
-from .server_parts import ServerLog, ServerParts
-from .token_store import TokenStore
+from .server_parts import ServerLog, ServerParts, TokenStore
 from .tool_listing import ListedTool, check_tools
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 
 from .server_parts import ProcessTree, ServerLog
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.background import reason_of
-from tui_agent.protocol.endpoint import expect_extra_fields
-from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.endpoint import environment_credential, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 from tui_agent.protocol.value_checks import (
@@ -28,7 +27,7 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
-from .connection_settings import ConnectionSettings
+from .endpoint_profiles import ConnectionSettings
 from .error_details import refusal_subject
 from .model_table import default_max_tokens, model_info
 from .provider_failures import BROKE_OFF, ErrorFactory

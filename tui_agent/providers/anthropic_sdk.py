@@ -11,13 +11,13 @@ from typing import cast
 
 import httpx2
 
-from tui_agent.protocol.environment_key import DEFAULT_ADDRESS, is_own_api
+from tui_agent.protocol.endpoint import DEFAULT_ADDRESS, is_own_api
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import is_object
 
 from .connection import network_of, proxy_secrets, root_cause, secret_values
-from .connection_settings import ConnectionSettings
 from .endpoint_client import LIST_SECONDS, EndpointClient, address_of
+from .endpoint_profiles import ConnectionSettings
 from .lean_import import hidden_package, load_names
 from .provider_failures import GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD

@@ -1,9 +1,9 @@
-"""Shipped profiles of servers, and the endpoint and facts behind a model's name."""
+"""Shipped profiles of servers, the endpoint and facts behind a model's name, and the settings of its connections."""
 
 import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from urllib.parse import urlsplit
@@ -164,3 +164,20 @@ def _named(provider: str, name: str) -> str:
     if not name:
         raise ConfigurationError(f"the model {provider + '/'!r} has no name; as in {provider}/NAME")
     return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """Address, credential, headers and time limits."""
+
+    api_key: str | None = field(repr=False)
+    auth_token: str | None = field(repr=False)
+    """Another form of credential; at most one of the two is set."""
+    base_url: str | None
+    """Address of the endpoint; None for that of the SDK."""
+    headers: Mapping[str, str] = field(repr=False)
+    connect_timeout: float
+    silence_timeout: float
+    """Seconds without a byte until a request is abandoned."""
+    isolated: bool
+    """True to send no credential and no header that the environment sets for another endpoint."""

@@ -1,7 +1,7 @@
 """The provider for a model of a named endpoint."""
 
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.endpoint import CLOUDS
-from tui_agent.protocol.engine_imports import IMPORTING
 
 from .anthropic_provider import AnthropicProvider, CacheSetting, EndpointTraits, KeySource
 from .endpoint_profiles import ModelTarget
@@ -22,14 +22,14 @@ def provider_for(
     endpoint, token = target.endpoint, auth_token or api_key
     if endpoint.kind in CLOUDS:
         with IMPORTING:
-            from .kinds.cloud_provider import CloudProvider
+            from tui_agent.providers.kinds.other_providers import CloudProvider
 
         return CloudProvider(target, auth_token=token, key_source=key_source)
     counts, profile = endpoint.count_tokens is not False, endpoint.profile or target.provider
     traits = EndpointTraits(target.info, frozenset(endpoint.drop), counts, profile)
     if endpoint.kind == "openai":
         with IMPORTING:
-            from .kinds.openai_provider import OpenAiProvider, ResponsesProvider
+            from tui_agent.providers.kinds.other_providers import OpenAiProvider, ResponsesProvider
 
         return (ResponsesProvider if endpoint.api == "responses" else OpenAiProvider)(
             target.name,

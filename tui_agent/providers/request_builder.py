@@ -16,10 +16,9 @@ from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, T
 from tui_agent.protocol.provider import ModelRequest, SystemPart, ThinkingForm
 from tui_agent.protocol.tool import ToolSpec
 
-from .answer_format import answer_format
 from .model_table import takes_xhigh
 from .refused_fields import ANSWER_FORMAT, BETA_FIELD, CACHE_CONTROL, CACHE_LIFETIME, IS_ERROR, SYSTEM_BLOCKS
-from .wire_blocks import blocks_of, encode
+from .wire_blocks import answer_format, blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
 """Replacement for a block's closing brace: the prompt cache may end after this block."""

@@ -15,7 +15,7 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolStarted,
 )
-from tui_agent.protocol.facts.rewind_facts import RewindPoint
+from tui_agent.protocol.facts.change_facts import RewindPoint
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.tool import EFFECTS_DATA
 from tui_agent.session.active_branch import active_events

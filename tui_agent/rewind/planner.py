@@ -15,7 +15,7 @@ from pathlib import Path
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileChanged, FileState
-from tui_agent.protocol.facts.rewind_facts import FileStep, StepKind
+from tui_agent.protocol.facts.change_facts import FileStep, StepKind
 from tui_agent.tools.atomic_write import replace_file, temporary_name
 from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of, diff_between, read_file_state, same_file

@@ -11,8 +11,7 @@ from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff, DiffHunk
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.diff_facts import ChangedFile, FileDifference
-from tui_agent.protocol.facts.rewind_facts import FileStep
+from tui_agent.protocol.facts.change_facts import ChangedFile, FileDifference, FileStep
 from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
 from tui_agent.tools.file_states import DIFFED_LIMIT, content_of, diff_between, read_file_state, same_file
 from tui_agent.tools.file_versions import digest_of

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import SessionLoaded, SessionRewinding, SessionRewound
-from tui_agent.protocol.lazy_events import events_of
+from tui_agent.protocol.past_session import events_of
 
 
 def active_events(envelopes: Iterable[Envelope]) -> Sequence[Envelope]:

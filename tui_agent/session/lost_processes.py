@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, BackgroundEnded, ProcessStarted, SessionForked, ToolEnded, ToolStarted
-from tui_agent.protocol.lazy_events import events_of
+from tui_agent.protocol.past_session import events_of
 from tui_agent.protocol.tool import StartedProcess
 
 LOST_PROCESS_EVENTS = frozenset((ToolStarted, ProcessStarted, ToolEnded, BackgroundEnded, SessionForked))

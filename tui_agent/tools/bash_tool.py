@@ -15,6 +15,7 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field
 
 from tui_agent.git.git_program import refusal_note
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
@@ -30,7 +31,6 @@ from tui_agent.protocol.tool import (
     ToolContext,
     ToolResult,
 )
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.trial import Layer, TrialFacts, Trials
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import left_out_note, without_sequences

@@ -5,11 +5,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.diffs import NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Preview, ToolContext, ToolResult
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .atomic_write import lost_ownership, replace_file
 from .content_store import ContentStore

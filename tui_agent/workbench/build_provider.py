@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.provider import ModelProvider

@@ -20,7 +20,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import RunEnded, RunStarted
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.protocol.status_words import ANOTHER_PROGRAM
+from tui_agent.protocol.report_text import ANOTHER_PROGRAM
 from tui_agent.session.store import LIVE_SUFFIX, SOCKET_SUFFIX
 from tui_agent.tools.atomic_write import write_atomically
 

@@ -18,7 +18,7 @@ from tui_agent import settings as definitions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.page_facts import SettingFact, SettingFacts, SettingKind, SettingSource
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 from tui_agent.settings import (
     LoadedSettings,
     Locations,

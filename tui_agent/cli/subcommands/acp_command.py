@@ -11,7 +11,7 @@ import click
 from tui_agent.cli.command_line import launch, launch_options
 from tui_agent.cli.process.log_file import log_loop_stalls, log_to_file
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.settings import Locations
 
 _NOT_FOR_EDITORS = (

@@ -12,7 +12,7 @@ import click
 from tui_agent import __version__
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.installation import install_command, origin
+from tui_agent.protocol.programs import install_command, origin
 from tui_agent.tools.processes.child_environment import child_environment
 
 _SECONDS = 30.0

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.repository_files import repository_root
+from tui_agent.protocol.regular_file import repository_root
 from tui_agent.settings import Locations
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def file_problems(found: "Iterable[Found]") -> tuple[str, ...]:
     if not found:
         return ()
     from tui_agent.definitions.records import Definitions
-    from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
+    from tui_agent.protocol.prompt_references import RESERVED_COMMANDS
 
     definitions = Definitions.of(found, RESERVED_COMMANDS)
     of_kind = {"skill": "skill", "command": "command", "agent": "sub-agent"}

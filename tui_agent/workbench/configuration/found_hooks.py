@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.repository_files import refusal, repository_root, target_outside
+from tui_agent.protocol.regular_file import read_regular_file, refusal, repository_root, target_outside
 from tui_agent.settings import LoadedSettings, RuleSetting, content_digest
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.settings import Settings
 from tui_agent.tools.processes.child_environment import pass_on, withhold
 

@@ -1,7 +1,8 @@
-"""Parsing of TOML of any origin: each fault, also one that Python does not expect, has its line."""
+"""Content of settings files: TOML of any origin, and records in the formats of other programs."""
 
 import re
 import tomllib
+from dataclasses import dataclass
 
 from .messages import JsonObject, nests_deeper
 
@@ -48,3 +49,34 @@ def _deepest_line(text: str) -> int:
     """Return the line with the most opening brackets, for an error message; brackets in strings count, too."""
     counts = [line.count("[") + line.count("{") for line in text.split("\n")]
     return counts.index(max(counts)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFormat:
+    """The fields of one kind of record. None and False are like a field that is not there."""
+
+    used: frozenset[str]
+    harmless: frozenset[str]
+    """Fields without a use here that change nothing about what runs, when it runs and what its answer means."""
+    needed: frozenset[str] = frozenset()
+    """Fields without a use here that change the meaning of the record."""
+    guards: bool = False
+    """True if the record runs something or restricts something: then an unknown field may change its meaning, too."""
+
+    def changing(self, record: JsonObject) -> tuple[str, ...]:
+        """Return the fields because of which the record must not be used."""
+        return tuple(name for name in self._unused(record) if name in self.needed or self.guards)
+
+    def ignored(self, record: JsonObject) -> tuple[str, ...]:
+        """Return the unknown fields that are left out, although the record is used."""
+        return tuple(name for name in self._unused(record) if not (name in self.needed or self.guards))
+
+    def _unused(self, record: JsonObject) -> list[str]:
+        known = self.used | self.harmless
+        set_names = (name for name, value in record.items() if value is not None and value is not False)
+        return [name for name in set_names if name not in known]
+
+
+def as_list(names: tuple[str, ...]) -> str:
+    """Return names of fields for a message, each on one short line."""
+    return ", ".join(repr(name[:60]) for name in names[:5]) + ("" if len(names) <= 5 else f" and {len(names) - 5} more")

@@ -1,18 +1,23 @@
-"""The provider for servers that speak the APIs of OpenAI, through the SDK of OpenAI, which is an extra."""
+"""The providers for other APIs than that of Anthropic: servers that speak those of OpenAI, and models in a cloud.
+
+Their SDKs are extras, and are loaded with the first request.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tui_agent.protocol.endpoint import LIBRARIES
 from tui_agent.protocol.errors import ProviderError
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits, KeySource
+from tui_agent.providers.endpoint_profiles import ModelTarget
 from tui_agent.providers.provider_failures import ErrorFactory
 from tui_agent.providers.response_decoder import ResponseDecoder
 
-from .chat_request import NEWER_LIMIT, ChatRequestBuilder
-from .chat_stream import ChatDecoder
+from .chat_completions_api import NEWER_LIMIT, ChatDecoder, ChatRequestBuilder
 from .responses_api import ResponsesDecoder, ResponsesRequestBuilder
 
 if TYPE_CHECKING:
@@ -90,3 +95,41 @@ def missing_extra(extra: str, model: str, error: ImportError) -> ProviderError:
 def _with_version(address: str) -> str:
     """Return the address below which the API is; servers of one's own have it below `/v1`."""
     return address if urlsplit(address).path.strip("/") else f"{address.rstrip('/')}/v1"
+
+
+if TYPE_CHECKING:
+    from tui_agent.providers.endpoint_client import EndpointClient
+
+
+class CloudProvider(AnthropicProvider):
+    """Provider for one model in a cloud, whose credentials come from where its other tools have them."""
+
+    def __init__(
+        self, target: ModelTarget, *, auth_token: str | None = None, key_source: KeySource | None = None
+    ) -> None:
+        endpoint = target.endpoint
+        version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
+        self._endpoint = endpoint
+        super().__init__(
+            target.name,
+            auth_token=auth_token,
+            base_url=endpoint.base_url,
+            headers={**version, **endpoint.headers},
+            betas=endpoint.betas,
+            extra_body=endpoint.extra_body,
+            key_source=key_source,
+            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
+        )
+
+    def import_sdk(self) -> "type[EndpointClient]":
+        library = LIBRARIES.get(self._endpoint.kind)
+        if library is not None and find_spec(library) is None:
+            raise ModuleNotFoundError(library)
+        from .cloud_sdk import client_for
+
+        return client_for(self._endpoint)
+
+    def missing_sdk(self, error: ImportError) -> ProviderError:
+        if self._endpoint.kind in LIBRARIES:
+            return missing_extra(self._endpoint.kind, self.model.name, error)
+        return super().missing_sdk(error)
