@@ -67,14 +67,6 @@ async def test_calls_pass_the_one_permission_path(tmp_path: Path) -> None:
         assert "plan mode changes nothing" in results[-1].text
 
 
-async def test_without_a_rule_a_call_asks_whatever_the_server_claims(tmp_path: Path) -> None:
-    options = replace(options_for(tmp_path), rules=(), mcp_config=config_file(tmp_path, "poisoned"))
-    async with open_quietly(options, watched=False) as bench:
-        _, results = await run(bench, reply(call("mcp__h__read_file")))
-
-    assert "no approver is available" in results[0].text
-
-
 async def test_a_grant_of_the_session_ends_when_the_tool_changes(tmp_path: Path) -> None:
     options = replace(options_for(tmp_path), rules=(), mcp_config=config_file(tmp_path))
     async with open_quietly(options, watched=False) as bench:

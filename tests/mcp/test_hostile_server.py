@@ -316,11 +316,6 @@ async def test_a_server_gets_no_secret_and_no_more_than_its_variables(monkeypatc
     assert json.loads(text.partition("\n")[2])["MINE"] == "none/given"
 
 
-async def test_a_question_that_nothing_answers_is_refused() -> None:
-    async with running(hostile()) as servers:
-        assert json.loads((await servers.call("ask")).text.partition("\n")[2])["code"] < 0
-
-
 @pytest.mark.slow
 async def test_nothing_of_a_server_survives_the_session() -> None:
     async with running(hostile("child", "daemon", "stubborn")) as servers:

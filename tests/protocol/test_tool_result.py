@@ -128,6 +128,8 @@ NOON = datetime.datetime(2026, 1, 2, 12)
         (Answer(content="only text"), "only text"),
         (ToolResult.of_text("own"), "own"),
         ({"data": b"inner"}, "inner"),
+        ({"content": []}, ""),
+        ({"content": None, "details": {"a": 1}}, ""),
         ({"content": b"inner", "is_error": False}, "inner"),
     ],
 )

@@ -105,10 +105,6 @@ def test_fields_and_betas_of_the_user_are_found_in_any_words() -> None:
     assert found == {text: {name} for name, texts in words.items() for text in texts}
 
 
-def test_only_fields_that_were_sent_are_refused() -> None:
-    assert refused_fields(api("thinking: Extra inputs are not permitted"), frozenset({"cache_control"})) == set()
-
-
 WORDS: dict[str, Any] = {
     "thinking": {"error": '"qwen3" does not support thinking'},
     "output_config": api('json: unknown field "output_config"'),

@@ -33,19 +33,6 @@ def request(body: bytes = b"", host: str | None = None, extra: bytes = b"", port
     return b"POST /x HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n%s" % (name, len(body), extra, body)
 
 
-async def test_requests_are_answered_one_after_the_other_on_one_connection() -> None:
-    async with LoopbackServer(echo) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        answers = []
-        for word in (b"one", b"two"):
-            writer.write(request(word, port=server.port))
-            head = await reader.readuntil(b"\r\n\r\n")
-            answers.append((head.split(b"\r\n")[0], await reader.readexactly(8)))
-        writer.close()
-
-    assert answers == [(b"HTTP/1.1 200 ", b"POST one"), (b"HTTP/1.1 200 ", b"POST two")]
-
-
 async def test_a_connection_without_a_free_descriptor_waits_for_one() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with LoopbackServer(echo) as server:
@@ -112,13 +99,6 @@ async def test_requests_from_elsewhere_and_invalid_ones_are_refused(data: bytes,
         answer = await said(server, data)
 
     assert answer.split(b" ")[1] == status
-
-
-async def test_a_web_page_is_refused() -> None:
-    async with LoopbackServer(echo) as server:
-        answer = await said(server, request(extra=b"origin: http://evil.example\r\n", port=server.port))
-
-    assert answer.split(b" ")[1] == b"403"
 
 
 async def test_a_body_that_is_too_long_is_refused() -> None:
