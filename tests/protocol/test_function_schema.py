@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.function_schema import function_name, is_async_function, read_parameters
+from tui_agent.protocol.function_schema import read_parameters
 from tui_agent.protocol.function_tool import tool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext
@@ -183,13 +183,6 @@ def test_what_a_partial_gives_is_not_shown_to_the_model() -> None:
 
     assert "s3cret" not in str(made.spec)
     assert list(made.spec.input_schema["properties"]) == ["url", "retries"]
-
-
-def test_async_is_seen_through_partials_and_objects() -> None:
-    assert is_async_function(functools.partial(fetch, key="k"))
-    assert is_async_function(Shelf())
-    assert not is_async_function(Library())
-    assert function_name(functools.partial(fetch, key="k")) == "fetch"
 
 
 def test_annotations_in_quotes_are_looked_up_where_they_were_written() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from tests.support.table import table
 from tui_agent.protocol import ToolContext, function_tool
@@ -25,11 +24,6 @@ async def search_web(query: str, context: ToolContext, limit: int = 3) -> str:
     """Searches the web."""
     context.progress("searching")
     return f"{query} x{limit}"
-
-
-async def test_unknown_arguments_are_refused() -> None:
-    with pytest.raises(ValidationError):
-        await search_web.execute({"query": "a", "extra": 1}, ToolContext(call_id="1", tool_name="search_web"))
 
 
 def test_a_tool_needs_a_description_and_types() -> None:
@@ -120,9 +114,8 @@ def test_traits_may_depend_on_the_arguments(tmp_path: Path) -> None:
     assert [act.is_concurrency_safe({"mode": mode}) for mode in ("write", "alone")] == [True, False]
     assert act.timeout({}) == 3
     root = tmp_path.resolve()
-    assert act.accesses({}) == Accesses(
-        reads=frozenset({root / "a"}), writes=frozenset({root / "b", Path("notes.txt").resolve()})
-    )
+    writes = frozenset({root / "b", Path("notes.txt").resolve()})
+    assert act.accesses({}) == Accesses(reads=frozenset({root / "a"}), writes=writes)
     assert tool(act.function).accesses({}) is None
 
 

@@ -23,10 +23,7 @@ def make_repository(tmp_path: Path) -> Path:
 @table(
     ("link", "target"),
     [
-        *(
-            (inside, None)
-            for inside in ("../real", "../../repo/real", "deep/../../real", "deep/absent", "nowhere", "link")
-        ),
+        *((name, None) for name in ("../real", "../../repo/real", "deep/../../real", "deep/absent", "nowhere", "link")),
         ("../../secret", "secret"),
         ("../../repository/near", "repository/near"),
         ("../../absent", "absent"),

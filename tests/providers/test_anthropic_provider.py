@@ -30,10 +30,7 @@ from tui_agent.protocol.provider import (
     ToolCallStarted,
     UsageReported,
 )
-from tui_agent.protocol.tool import ToolSpec
 from tui_agent.providers import AnthropicProvider
-
-READ = ToolSpec(name="read", description="Reads a file.", input_schema={"type": "object"})
 
 
 @pytest.mark.slow

@@ -192,28 +192,6 @@ def test_a_spent_budget_is_not_retried(answer: dict[str, object]) -> None:
     assert not WRITER.of_status(500, body(), {"x-should-retry": "false"}).retryable, "the server says so itself"
 
 
-@table(
-    ("kind", "expected"),
-    [
-        ("overloaded_error", "overloaded"),
-        ("rate_limit_error", "rate_limit"),
-        ("api_error", "server"),
-        ("invalid_request_error", "invalid_request"),
-        ("authentication_error", "authentication"),
-        ("permission_error", "permission"),
-        ("not_found_error", "not_found"),
-        ("request_too_large", "too_large"),
-        ("timeout_error", "timeout"),
-        ("billing_error", "permission"),
-        ("something_new", "server"),
-    ],
-)
-def test_an_error_event_has_the_kind_of_its_type(kind: str, expected: ProviderErrorKind) -> None:
-    error = WRITER.of_event(body(kind), "req_9")
-
-    assert (error.kind, error.status, error.request_id) == (expected, 200, "req_9")
-
-
 def test_the_message_says_what_happened_what_was_kept_and_what_to_do() -> None:
     assert str(WRITER.of_status(401, body("authentication_error", "invalid x-api-key."), {})) == (
         "The model's server did not accept the key (401): invalid x-api-key. "

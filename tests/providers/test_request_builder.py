@@ -26,15 +26,6 @@ def body_of(request: ModelRequest, **settings: Any) -> dict[str, Any]:
     return json.loads(RequestBuilder(RequestSettings("some-model", 1000, **settings)).build(request))
 
 
-def test_a_plain_request_has_only_required_fields() -> None:
-    assert body_of(ModelRequest(PROMPT), cache=False) == {
-        "model": "some-model",
-        "max_tokens": 1000,
-        "stream": True,
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
-    }
-
-
 def test_tools_are_sent_in_order_and_the_last_is_marked() -> None:
     tools = body_of(ModelRequest(PROMPT, tools=TOOLS))["tools"]
 
