@@ -263,7 +263,7 @@ def test_a_page_of_a_proxy_is_not_taken_for_an_answer_of_the_server() -> None:
     assert "(403): Your network blocks this site. The" in str(WRITER.of_status(403, untitled, {}))
 
 
-def test_a_message_is_one_short_line_and_no_status_is_said_twice() -> None:
+def test_a_message_is_one_short_line_with_each_fact_once() -> None:
     text = WRITER.redacted("one\n  two\r\n" + "x" * 5000)
 
     assert text.startswith("one two x")

@@ -318,6 +318,7 @@ class ConversationHistory:
         if self.sound:
             return RepairResult(())
         repaired = repair_messages(self._messages)
+        # By identity, because a damaged conversation may use an id twice.
         known = {id(entry.message): entry for entry in self._entries}
         entries = [known.get(id(message)) or _bare_entry(message) for message in repaired.messages]
         self._start_over(entries)

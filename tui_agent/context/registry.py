@@ -19,6 +19,7 @@ from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 SEPARATOR = "\n\n"
 
+# Not the time: two changes within a tick of it would have no order.
 _clock = itertools.count()
 
 
@@ -65,6 +66,7 @@ class ContextRegistry:
         self._changed_at: dict[str, int] = {}
         self._listeners: list[Listener[LayerChange]] = []
         self._report: FailureReport | None = None
+        # A registry that agents share must not keep each of them alive.
         self._children: weakref.WeakSet[ContextRegistry] = weakref.WeakSet()
         self._parent: ContextRegistry | None = None
         for layer in expect_items("ContextRegistry.layers", layers, None, "a list of ContextLayer"):
@@ -184,6 +186,7 @@ class ContextRegistry:
             crash = listener.notify(change)
             if crash is not None:
                 (self._nearest_report() or log_failure)(listener.name, crash)
+        # A copy, because a listener may give a registry another parent.
         for child in list(self._children):
             child._notify(change)
 

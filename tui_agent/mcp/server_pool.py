@@ -201,6 +201,7 @@ class ServerPool:
             del self._given[name]
             tools.remove(name)
         for name, listed in wanted.items():
+            # A tool of the agent's own keeps its name.
             if name not in self._given and tools.find(name) is None:
                 task = self.tasks[listed.server]
                 self._given[name] = ServerTool(listed, task.call, task.server.timeout)

@@ -161,14 +161,13 @@ class ServerSession:
                     follower.cancel()
 
     async def _connected(self, stack: AsyncExitStack) -> Client:
-        """Connect with the handshake, or without it if the server refuses that.
-
-        Without a handshake a server cannot send requests while it works on a call, and many ask the user in this way.
-        """
+        """Connect with the handshake, or without it if the server refuses that."""
         if self._setup.server.transport == "sse":
             with suppress(MCPError, httpx2.HTTPError, ExceptionGroup):
                 return await stack.enter_async_context(self._new_client(await self._transport(stack, "sse"), "legacy"))
         try:
+            # Without a handshake a server cannot send requests while it works on a call, and many ask the user in this
+            # way.
             return await stack.enter_async_context(self._new_client(await self._transport(stack), "legacy"))
         except MCPError as error:
             if error.code not in _NO_HANDSHAKE:
@@ -226,6 +225,7 @@ class ServerSession:
         return httpx2.AsyncClient(
             headers=headers,
             auth=auth,
+            # Longer than a call may take: the limit of the call says what happened, this one does not.
             timeout=httpx2.Timeout(30.0, read=seconds + 30.0),
             # The certificates are read in a thread, because that takes a tenth of a second.
             transport=LimitedTransport(await asyncio.to_thread(_certificates), self.fail),
@@ -307,6 +307,7 @@ class ServerSession:
     async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], add: Callable[[Any], object]) -> None:
         """Read all pages of a list. One that breaks off keeps what came before, and is named."""
         cursor: str | None = None
+        # A server that repeats a cursor would be asked for ever.
         asked: set[str | None] = {"", None}
         number = 0
         try:
@@ -319,6 +320,7 @@ class ServerSession:
                 asked.add(cursor)
         except (MCPError, httpx2.HTTPError, ValidationError) as error:
             has_ended = self._process is not None and self._process.process.returncode is not None
+            # Without its tools a server is of no use, without its other lists it is.
             if has_ended or (kind == "tools" and number == 0):
                 raise ToolError(self._reason(error)) from error
             self._left_out.append(f"{'further ' if number else ''}{kind}: {self._reason(error)}")
@@ -355,6 +357,7 @@ class ServerSession:
             self._reported.pop(context.call_id, None)
         contradiction = ""
         if (schema := self._outputs.get(tool)) is not None and not answer.is_error:
+            # A schema of the server decides how long this takes.
             contradiction = await asyncio.to_thread(contradiction_of, schema, answer.structured_content)
         result = result_of(name, answer, contradiction)
         return result.model_copy(update={"content": await self._checked(result.content)})
@@ -414,6 +417,7 @@ class ServerSession:
     async def _on_log(self, params: types.LoggingMessageNotificationParams) -> None:
         text = f"{params.level}: {clipped(str(params.data), _LONGEST_REASON)}"
         self._setup.log.add(text)
+        # A log message does not name its call.
         for context in tuple(self._calls.values()):
             self._report(context, text)
 

@@ -211,6 +211,7 @@ class ServerTask:
     async def _make_session(self) -> "ServerSession":
         server = expanded(self.server, {**self._parts.secrets, **editor_variables(self._parts.root)})
         inherited, secrets = self._parts.environment, self._parts.secrets
+        # What every program inherits is no secret, and hiding PATH and HOME would make the log unreadable.
         self.log.secrets = frozenset(
             secrets[name] for name in variables_of(self.server) if name in secrets and name not in inherited
         )
@@ -239,6 +240,7 @@ class ServerTask:
 
     def _note_failure(self, reason: str) -> None:
         self.log.add(f"ended: {reason}")
+        # Tools that were listed stay offered: a call of one says when the server starts again.
         self._set("failed" if not self.tools or self._is_final else "degraded", reason)
 
     def _set(self, state: State, error: str = "") -> None:

@@ -66,7 +66,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     """Run `work` in a new daemon thread and return its result.
 
     If the caller is cancelled, it does not wait: Python cannot stop a thread, so `work` continues and its result is
-    dropped. A thread pool would fill up with such threads, and the interpreter would wait for them at exit.
+    dropped.
 
     Raises:
         BaseException: the exception that `work` raised.
@@ -78,6 +78,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     def deliver(value: T | None, error: BaseException | None) -> None:
         if not ended.done():
             ended.set_result((value, error))
+        # Or Python would warn that it was never awaited.
         elif inspect.iscoroutine(value):
             value.close()
 
@@ -92,7 +93,9 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, value, error)
 
+    # The function sees the context variables of its caller, as an async one does.
     context = contextvars.copy_context()
+    # A pool would fill up with threads that hang, and the interpreter would wait for its threads at exit.
     threading.Thread(target=context.run, args=(body,), name="tool-function", daemon=True).start()
     value, error = await ended
     if error is not None:

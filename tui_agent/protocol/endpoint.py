@@ -172,6 +172,7 @@ def environment_credential(
     gateway = variables.get("ANTHROPIC_BASE_URL") or None
     address = base_url or gateway
     if token and gateway and not is_own_api(gateway) and _origin(gateway) != _origin(address or ""):
+        # It belongs to the gateway that the environment names.
         token = None
     if is_own_api(address):
         return (key, None) if key else (None, token)

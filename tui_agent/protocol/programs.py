@@ -20,12 +20,10 @@ from .messages import is_object
 
 
 def find_program(name: str, workspace: Path) -> Path | None:
-    """Return the first executable `name` on PATH that is, with links followed, outside `workspace`; None if none is.
-
-    Relative entries of PATH are skipped, because they depend on the current directory.
-    """
+    """Return the first executable `name` on PATH that is, with links followed, outside `workspace`; None if none is."""
     for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
         program = os.path.join(directory, name)
+        # A relative entry of PATH depends on the current directory, which may be the workspace.
         if not os.path.isabs(program) or not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
         if not _is_in(Path(program), workspace):
@@ -43,6 +41,7 @@ def _is_in(path: Path, workspace: Path) -> bool:
     """Return True if a path is in the workspace."""
     if workspace == Path("/"):  # Every program is below it, so the check would leave none.
         return False
+    # A link in the workspace leads to a program of its owner, and one outside may lead into the workspace.
     return path.is_relative_to(workspace) or Path(os.path.realpath(path)).is_relative_to(workspace)
 
 

@@ -77,6 +77,8 @@ class SdkClient(EndpointClient):
                 http_client=DefaultAsyncHttpxClient(
                     timeout=self._timeout,
                     verify=self._network.context,
+                    # `network_of` reads the environment, and entries of NO_PROXY that the HTTP library does not
+                    # understand.
                     trust_env=False,
                     proxy=self._network.proxy_url,
                 ),
@@ -84,6 +86,7 @@ class SdkClient(EndpointClient):
         except (AnthropicError, httpx2.InvalidURL, ValueError, OSError) as error:
             advice = "check the key and the base URL"
             failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", root_cause(error), advice=advice)
+        # Raised here, so that it has no context, in which an error of the SDK could repeat the key.
         if failure is not None:
             raise failure
         known = _known(
@@ -133,6 +136,7 @@ class SdkClient(EndpointClient):
                 },
             )
         except (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError):
+            # The estimate serves without a count, so no failure of counting stops a request.
             return None
         tokens = counted.get("input_tokens") if is_object(counted) else None
         return tokens if isinstance(tokens, int) and tokens >= 0 else None

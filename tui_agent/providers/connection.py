@@ -128,6 +128,7 @@ def connection_failure(errors: ErrorFactory, error: Exception, proxy: WebProxy |
     """Return the error for a request that no server answered; it is not retryable if nothing can change by itself."""
     causes = list(_causes(error))
     for cause in causes:
+        # Before the other causes: around it are errors that only say that no connection was made.
         if isinstance(cause, ssl.SSLError):
             return _tls_failure(errors, cause)
     refused = any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes)

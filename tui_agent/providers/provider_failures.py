@@ -267,6 +267,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
             return None
         if re.fullmatch(r"\s*[\d.]+\s*", value):
             return float(value)
+        # By the clock of this machine the date may have passed.
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None

@@ -258,6 +258,7 @@ class _Call:
     @property
     def is_whole(self) -> bool:
         """True if nothing can follow its arguments."""
+        # Parsing after every part would take quadratic time.
         if not self.text.rstrip().endswith("}"):
             return False
         try:

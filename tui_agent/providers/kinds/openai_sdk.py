@@ -70,6 +70,7 @@ class OpenAiClient(EndpointClient):
         except (OpenAIError, httpx2.InvalidURL, ValueError, OSError) as error:
             advice = "check the key and the base URL"
             failure = ErrorFactory((key,) if key else ()).write("unavailable", root_cause(error), advice=advice)
+        # Raised here, so that it has no context, in which an error of the SDK could repeat the key.
         if failure is not None:
             raise failure
         if self._client.base_url.host != OWN_HOST:
