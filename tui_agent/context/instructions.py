@@ -188,7 +188,7 @@ class _Imports:
                 self._texts.append(f"(@{name}: not imported, files import each other too deeply.)")
             elif self._target_outside(file) is not None:
                 self._texts.append(f"(@{name}: not imported, it is outside the workspace.)")
-            # A binary file is no text for the model.
+            # The model cannot read a binary file.
             elif "\0" not in (imported := self._read(file)):
                 self.paths.append(file)
                 self._texts.append(f"Imported from {file}:\n\n{imported}")

@@ -211,7 +211,7 @@ class ServerTask:
     async def _make_session(self) -> "ServerSession":
         server = expanded(self.server, {**self._parts.secrets, **editor_variables(self._parts.root)})
         inherited, secrets = self._parts.environment, self._parts.secrets
-        # What every program inherits is no secret, and hiding PATH and HOME would make the log unreadable.
+        # Every program inherits the others, and hiding PATH and HOME would make the log unreadable.
         self.log.secrets = frozenset(
             secrets[name] for name in variables_of(self.server) if name in secrets and name not in inherited
         )

@@ -152,7 +152,7 @@ class PipeWriter:
             self._room.set()
 
     def _break(self, error: OSError) -> None:
-        # A reader that went away is no error of ours.
+        # The reader may go away at any time.
         self.error = None if error.errno in (errno.EPIPE, errno.ECONNRESET) else error
         self.closed_by_reader.set()
         self._room.set()
