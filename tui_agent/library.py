@@ -70,8 +70,8 @@ from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool, ToolResources
 from tui_agent.protocol.value_checks import expect_kind
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.endpoint_profiles import ANTHROPIC, find_target
 from tui_agent.providers.endpoint_provider import provider_for
+from tui_agent.providers.model_catalog import ANTHROPIC, find_target
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.trial.trials import Trials
 

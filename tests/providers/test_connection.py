@@ -22,7 +22,7 @@ from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_address import find_proxy
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import block_frames, closing_frames, opening_frames
-from tui_agent.providers.endpoint_profiles import how_to_start
+from tui_agent.providers.model_catalog import how_to_start
 
 MORE_AUTHORITIES = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", *MORE_AUTHORITIES)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeVar
 
 import httpx2
 import mcp_types as types
@@ -107,7 +107,7 @@ class SessionSetup:
     """True if the user wants to sign in now."""
 
 
-_Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListResourcesResult
+_T = TypeVar("_T")
 
 
 class ServerSession:
@@ -290,33 +290,28 @@ class ServerSession:
         info = client.server_info
         made.info = clipped(f"{info.name} {info.version}", 100) if info is not None else ""
         if can.tools is not None:
-            await self._list("tools", client.list_tools, lambda page: made.tools.extend(map(_offered_tool, page.tools)))
+            made.tools += await self._list("tools", client.list_tools, _offered_tool)
         if can.prompts is not None:
-            prompts = made.prompts
-            await self._list(
-                "prompts", client.list_prompts, lambda page: prompts.extend(map(_offered_prompt, page.prompts))
-            )
+            made.prompts += await self._list("prompts", client.list_prompts, _offered_prompt)
         if can.resources is not None:
-            found = made.resources
-            await self._list(
-                "resources", client.list_resources, lambda page: found.extend(map(_offered_resource, page.resources))
-            )
+            made.resources += await self._list("resources", client.list_resources, _offered_resource)
         made.left_out = tuple(self._left_out)
         return made
 
-    async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], add: Callable[[Any], object]) -> None:
-        """Read all pages of a list. One that breaks off keeps what came before, and is named."""
+    async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], offered: Callable[[Any], _T]) -> list[_T]:
+        """Return the entries of all pages of a list. One that breaks off keeps what came before, and is named."""
+        found: list[_T] = []
         cursor: str | None = None
         # A server that repeats a cursor would be asked for ever.
         asked: set[str | None] = {"", None}
         number = 0
         try:
             for number in range(MOST_PAGES):  # noqa: B007 — its last value counts
-                page: _Page = await ask(cursor=cursor)
-                add(page)
+                page: Any = await ask(cursor=cursor)
+                found += map(offered, getattr(page, kind))
                 cursor = page.next_cursor
                 if cursor in asked:
-                    return
+                    break
                 asked.add(cursor)
         except (MCPError, httpx2.HTTPError, ValidationError) as error:
             has_ended = self._process is not None and self._process.process.returncode is not None
@@ -324,6 +319,7 @@ class ServerSession:
             if has_ended or (kind == "tools" and number == 0):
                 raise ToolError(self._reason(error)) from error
             self._left_out.append(f"{'further ' if number else ''}{kind}: {self._reason(error)}")
+        return found
 
     async def call(self, tool: str, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Call a tool. A cancellation is sent to the server, and the session stays open."""

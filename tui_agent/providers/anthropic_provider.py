@@ -27,9 +27,8 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
-from .endpoint_profiles import ConnectionSettings
 from .error_details import refusal_subject
-from .model_table import default_max_tokens, model_info
+from .model_catalog import ConnectionSettings, default_max_tokens, model_info
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD, Refusal, dropped_text, refused_fields, statements
 from .request_builder import CacheSetting, RequestBuilder, RequestSettings, ThinkingMode, countable

@@ -17,8 +17,8 @@ from tui_agent.protocol.messages import is_object
 
 from .connection import network_of, proxy_secrets, root_cause, secret_values
 from .endpoint_client import LIST_SECONDS, EndpointClient, address_of
-from .endpoint_profiles import ConnectionSettings
 from .lean_import import hidden_package, load_names
+from .model_catalog import ConnectionSettings
 from .provider_failures import GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD
 

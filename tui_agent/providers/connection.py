@@ -20,7 +20,7 @@ import httpx2
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_address import WebProxy, find_proxy
 
-from .endpoint_profiles import how_to_start
+from .model_catalog import how_to_start
 from .provider_failures import ErrorFactory
 
 _GROUP: type[BaseException] = BaseExceptionGroup

@@ -13,7 +13,7 @@ from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import is_array, is_object
 
 from .connection import Network, connection_failure, root_cause
-from .endpoint_profiles import ConnectionSettings
+from .model_catalog import ConnectionSettings
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import Refusal
 

@@ -16,7 +16,7 @@ from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, T
 from tui_agent.protocol.provider import ModelRequest, SystemPart, ThinkingForm
 from tui_agent.protocol.tool import ToolSpec
 
-from .model_table import takes_xhigh
+from .model_catalog import takes_xhigh
 from .refused_fields import ANSWER_FORMAT, BETA_FIELD, CACHE_CONTROL, CACHE_LIFETIME, IS_ERROR, SYSTEM_BLOCKS
 from .wire_blocks import answer_format, blocks_of, encode
 

@@ -26,7 +26,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.visible_text import without_sequences
 
-from .model_table import is_of_vendor
+from .model_catalog import is_of_vendor
 
 EMPTY_MESSAGE = "(empty message)"
 EMPTY_RESULT = "(no output)"

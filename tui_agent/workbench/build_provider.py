@@ -24,7 +24,7 @@ from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer
-    from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.model_catalog import ModelTarget
 
 _KEY_SECONDS = 60.0
 """Most seconds that a command that prints the key may take: it may ask another server."""

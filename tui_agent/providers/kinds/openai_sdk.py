@@ -12,8 +12,8 @@ import httpx2
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.providers.connection import network_of, proxy_secrets, root_cause, secret_values
 from tui_agent.providers.endpoint_client import LIST_SECONDS, EndpointClient, address_of
-from tui_agent.providers.endpoint_profiles import ConnectionSettings
 from tui_agent.providers.lean_import import hidden_package, load_names
+from tui_agent.providers.model_catalog import ConnectionSettings
 from tui_agent.providers.provider_failures import ISOLATED_KEY_ADVICE, ErrorFactory
 
 with hidden_package("aiohttp"):

@@ -3,17 +3,17 @@
 Their SDKs are extras, and are loaded with the first request.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.endpoint import LIBRARIES
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.programs import install_command
-from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits, KeySource
-from tui_agent.providers.endpoint_profiles import ModelTarget
+from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits
+from tui_agent.providers.model_catalog import ModelTarget
 from tui_agent.providers.provider_failures import ErrorFactory
 from tui_agent.providers.response_decoder import ResponseDecoder
 
@@ -31,28 +31,13 @@ class OpenAiProvider(AnthropicProvider):
 
     builder_type = ChatRequestBuilder
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str,
-        endpoint: EndpointTraits,
-        auth_token: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        extra_body: Mapping[str, object] | None = None,
-        key_source: KeySource | None = None,
-    ) -> None:
+    def __init__(self, model: str, *, base_url: str, endpoint: EndpointTraits, **options: Any) -> None:
+        """Store the settings, as `AnthropicProvider` does; send and load nothing."""
         if urlsplit(base_url).hostname != _OWN_HOST:
             endpoint = replace(endpoint, drop=endpoint.drop | {NEWER_LIMIT})
-        super().__init__(
-            model,
-            auth_token=auth_token,
-            base_url=_with_version(base_url),
-            headers=headers,
-            extra_body=extra_body,
-            key_source=key_source,
-            endpoint=replace(endpoint, counts_tokens=False),
-        )
+        # No server of these APIs counts the tokens of a request.
+        endpoint = replace(endpoint, counts_tokens=False)
+        super().__init__(model, base_url=_with_version(base_url), endpoint=endpoint, **options)
 
     def import_sdk(self) -> "type[EndpointClient]":
         from .openai_sdk import OpenAiClient
@@ -104,22 +89,10 @@ if TYPE_CHECKING:
 class CloudProvider(AnthropicProvider):
     """Provider for one model in a cloud, whose credentials come from where its other tools have them."""
 
-    def __init__(
-        self, target: ModelTarget, *, auth_token: str | None = None, key_source: KeySource | None = None
-    ) -> None:
-        endpoint = target.endpoint
-        version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
-        self._endpoint = endpoint
-        super().__init__(
-            target.name,
-            auth_token=auth_token,
-            base_url=endpoint.base_url,
-            headers={**version, **endpoint.headers},
-            betas=endpoint.betas,
-            extra_body=endpoint.extra_body,
-            key_source=key_source,
-            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
-        )
+    def __init__(self, target: ModelTarget, **options: Any) -> None:
+        """Store the settings, as `AnthropicProvider` does; send and load nothing."""
+        self._endpoint = target.endpoint
+        super().__init__(target.name, **options)
 
     def import_sdk(self) -> "type[EndpointClient]":
         library = LIBRARIES.get(self._endpoint.kind)
