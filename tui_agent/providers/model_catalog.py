@@ -1,4 +1,4 @@
-"""What is shipped about models and their servers: windows, prices and profiles; and the endpoint behind a model's name.
+"""Shipped facts about models and their servers (windows, prices, profiles), and the endpoint behind a model's name.
 
 Prices are in dollars per million tokens, and only given if the published price is a single number.
 """
