@@ -28,7 +28,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.tools import AskUserTool, PresentPlanTool

@@ -7,7 +7,7 @@ from pathlib import Path
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.protocol.facts.change_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 POINTS = (
     RewindPoint(40, 3_000, "add a discount", is_turn=False, files=1, added=3),

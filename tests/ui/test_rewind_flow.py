@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tests.ui.stage import Clock
 from tests.ui.still import bridge_to, notes
-from tui_agent.protocol.facts.diff_facts import ChangedFile
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL
+from tui_agent.protocol.facts.change_facts import ChangedFile
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL
 from tui_agent.providers.scripted_provider import Call
 from tui_agent.tools.findings_tool import FindingsTool
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp

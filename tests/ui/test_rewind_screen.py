@@ -11,7 +11,7 @@ from tests.ui.rewinds import CONFLICT, PLAN, FakeRewinding
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.facts.rewind_facts import RewindOutcome, RewindPlan
+from tui_agent.protocol.facts.change_facts import RewindOutcome, RewindPlan
 from tui_agent.ui.dialogs.rewind_screen import BUSY, RewindScreen, rewind_outcome_text
 from tui_agent.ui.text.rows_view import RowsView
 

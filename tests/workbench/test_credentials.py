@@ -9,8 +9,7 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
-from tui_agent.protocol.endpoint import Endpoint
-from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.endpoint import Endpoint, environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
 from tui_agent.providers import AnthropicProvider

@@ -28,8 +28,8 @@ from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
+from tui_agent.protocol.prompt_references import PromptCommand
+from tui_agent.protocol.server_entries import SERVER_NAME, ToolServer
 from tui_agent.protocol.visible_text import escapes_in
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions

@@ -32,7 +32,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 
 from .editor_client import EditorClient, PermissionQuestions
 from .editor_host import EditorBench, accepted_servers, config_options

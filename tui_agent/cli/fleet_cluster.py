@@ -19,7 +19,7 @@ from tui_agent.fleet.unit_process import UnitFailureError
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.fleet.worker_messages import DriverLink
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.settings import Locations, load_settings
 from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
 from tui_agent.walls.wall_options import writable_options

@@ -13,7 +13,7 @@ from typing import Literal
 
 from tui_agent import __version__
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools.media.image_files import can_scale_images, images_extra

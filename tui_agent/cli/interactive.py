@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.prelude.early_start import early_terminal
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.errors import SessionOpenError, TuiAgentError
 from tui_agent.protocol.facts.screen_facts import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings

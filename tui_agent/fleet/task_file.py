@@ -19,7 +19,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 
 MOST_UNITS = 100_000
 _SHORTEST_TOKEN = 20

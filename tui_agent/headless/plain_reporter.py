@@ -33,12 +33,12 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
-from tui_agent.protocol.facts.finding_facts import findings_of
+from tui_agent.protocol.facts.page_facts import findings_of
 from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.report_text import REFUSED_BY, background_end_text, retry_text, status_words, via_words
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.status_words import REFUSED_BY, background_end_text, retry_text, status_words, via_words
 from tui_agent.protocol.visible_text import escaped
 
 from .exit_codes import ExitCode

@@ -26,7 +26,7 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolStarted,
 )
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindPoint, StepKind
+from tui_agent.protocol.facts.change_facts import FileStep, RewindPoint, StepKind
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.tool import EFFECTS_DATA
 from tui_agent.session.event_folds import active_events

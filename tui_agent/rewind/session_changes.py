@@ -14,8 +14,7 @@ from tui_agent.protocol.events import (
     FileChanged,
     FileState,
 )
-from tui_agent.protocol.facts.diff_facts import ChangedFile, FileDifference
-from tui_agent.protocol.facts.rewind_facts import FileStep
+from tui_agent.protocol.facts.change_facts import ChangedFile, FileDifference, FileStep
 from tui_agent.tools.file_states import (
     CONTENT_LIMIT,
     DIFFED_LIMIT,

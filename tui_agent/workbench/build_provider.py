@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.provider import ModelProvider
@@ -24,7 +24,7 @@ from .user_commands import run_line
 
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer
-    from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.model_catalog import ModelTarget
 
 _KEY_SECONDS = 60.0
 """Most seconds that a command that prints the key may take: it may ask another server."""

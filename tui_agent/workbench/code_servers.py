@@ -13,9 +13,9 @@ from tui_agent.lsp.server_keeper import KeeperParts
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import FileChanged, FileState, ToolQueued
 from tui_agent.protocol.hooks import AfterTool
-from tui_agent.protocol.language_server import LanguageServer, LaunchedProgram
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import LanguageServer, LaunchedProgram
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.trial import WalledCommand
 from tui_agent.tools.file_states import ContentStore, content_of

@@ -37,7 +37,6 @@ from tui_agent.protocol.events import (
     RunStarted,
     Warned,
 )
-from tui_agent.protocol.foreign_record import as_list
 from tui_agent.protocol.hooks import (
     AfterTool,
     ApproveCall,
@@ -50,6 +49,7 @@ from tui_agent.protocol.hooks import (
 )
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ChangesChecker, PermissionMode
+from tui_agent.protocol.setting_files import as_list
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.tools.processes.child_environment import child_environment
 

@@ -22,7 +22,7 @@ from tui_agent.protocol.events import RunEnded, RunStarted
 from tui_agent.protocol.facts.page_facts import TaskFact, TaskQuestion, TaskState
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.protocol.status_words import ANOTHER_PROGRAM
+from tui_agent.protocol.report_text import ANOTHER_PROGRAM
 from tui_agent.session.journal import is_journal_open
 from tui_agent.session.store import LIVE_SUFFIX, SOCKET_SUFFIX, SessionStore
 from tui_agent.session.summary import SessionSummary, summarise

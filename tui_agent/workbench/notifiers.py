@@ -19,11 +19,11 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.foreign_record import as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.secret_variables import HIDDEN, holds_secret, is_secret_variable, mask_secrets
 from tui_agent.protocol.server_question import FormField
+from tui_agent.protocol.setting_files import as_list
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import NotifySettings
 from tui_agent.tools.processes.child_environment import child_environment

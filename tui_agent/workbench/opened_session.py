@@ -18,10 +18,10 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionWriteError
 from tui_agent.protocol.events import Noticed, SessionRenamed, SessionSaveFailed, UsageUpdated, Warned
-from tui_agent.protocol.installation import install_command
-from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.messages import Usage
-from tui_agent.protocol.repository_files import branch_of
+from tui_agent.protocol.past_session import drop_superseded
+from tui_agent.protocol.programs import install_command
+from tui_agent.protocol.regular_file import branch_of
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession

@@ -12,8 +12,8 @@ from tui_agent.agent import AgentLoop
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
+from tui_agent.protocol.regular_file import branch_of
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal_counts import UsageStatistics, read_statistics

@@ -11,7 +11,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.facts.page_facts import ModelFact
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.request_builder import EFFORTS

@@ -18,8 +18,8 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.facts.page_facts import ServerFact
 from tui_agent.protocol.messages import TextBlock
-from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.prompt_references import PromptCommand
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.settings import Locations
 
 from .configuration.project_trust import SERVERS_FILE, FolderTrust

@@ -28,7 +28,7 @@ from tui_agent.protocol.facts.page_facts import SettingFact, SettingFacts, Setti
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.regular_file import read_regular_file_async
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 from tui_agent.settings import (
     PROJECT_FILE,
     LoadedSettings,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.permissions.commands.safe_commands import safe_commands
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Noticed, Warned
-from tui_agent.protocol.language_server import LookUp
+from tui_agent.protocol.server_entries import LookUp
 from tui_agent.protocol.tool import Tool
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.tools import BackgroundJobs
 from tui_agent.trial.sorting import PathSorter
 from tui_agent.trial.trials import Trials

@@ -11,7 +11,7 @@ from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.rewind import Rewinder
 from tui_agent.session.event_folds import active_events
 from tui_agent.workbench.live_session import TaskList

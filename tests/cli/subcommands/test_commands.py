@@ -10,7 +10,7 @@ import pytest
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.installation_checks import examine
 from tui_agent.permissions import Rule
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.tools import JOB_TOOLS
 from tui_agent.trial.trials import Trials
 from tui_agent.workbench.configuration.permission_rules import shadowed_rules

@@ -8,7 +8,7 @@ import pytest
 from tui_agent import __version__
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.subcommands import installation_commands
-from tui_agent.protocol.installation import install_command, origin
+from tui_agent.protocol.programs import install_command, origin
 
 
 def offer(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,7 @@ from tests.rewind.sessions import git_work_tree, kept_session
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.diffs import Diff, hunks_between, split_lines
-from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference
-from tui_agent.protocol.facts.rewind_facts import RewindOutcome
+from tui_agent.protocol.facts.change_facts import ChangedFile, ChangedFileList, DiffView, FileDifference, RewindOutcome
 from tui_agent.providers.scripted_provider import call
 from tui_agent.ui.dialogs.diff_screen import DiffScreen
 from tui_agent.ui.dialogs.file_diff_screen import BUSY, FileDiffScreen

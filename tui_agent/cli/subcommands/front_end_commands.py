@@ -15,7 +15,7 @@ from tui_agent.cli.command_line import INTERRUPTED, launch, launch_options
 from tui_agent.cli.process.controlling_terminal import say, say_error
 from tui_agent.cli.process.log_file import log_loop_stalls, log_to_file
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import PICK_SESSION
 

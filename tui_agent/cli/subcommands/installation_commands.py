@@ -14,7 +14,7 @@ from tui_agent import __version__
 from tui_agent.cli.command_words import OneOf
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
-from tui_agent.protocol.installation import install_command, origin
+from tui_agent.protocol.programs import install_command, origin
 from tui_agent.protocol.visible_text import escaped
 
 

@@ -16,7 +16,7 @@ from tui_agent.execution.contained_calls import try_call
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.providers.model_table import model_info
+from tui_agent.providers.model_catalog import model_info
 from tui_agent.settings import Locations, Settings
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.effective_settings import prepare_settings

@@ -14,8 +14,8 @@ from tui_agent.mcp.server_config import is_server_name
 from tui_agent.mcp.server_parts import QuestionAnswer, ServerQuestions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings

@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock, JsonObject
+from tui_agent.protocol.programs import install_command
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process
 from tui_agent.tools.search.file_listing import BoundedBytes

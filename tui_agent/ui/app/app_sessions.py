@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.app_requests import OpenedSession, SessionService, SessionTarget

@@ -16,7 +16,7 @@ import tui_agent
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.file_watch import WatchedFiles
 from tui_agent.protocol.regular_file import read_regular_file, read_regular_file_async
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 
 DEFAULT_THEME = "dark"
 """Name of the theme that is used if none is chosen."""

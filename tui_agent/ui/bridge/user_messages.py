@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.screen_facts import Attachment, PromptAttachment, refuse_too_many
-from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
+from tui_agent.protocol.prompt_references import file_mentions, mention_of
 
 if TYPE_CHECKING:
     from tui_agent.workbench.sessions.prompt_files import PromptFiles

@@ -7,7 +7,7 @@ from textual.timer import Timer
 from textual.worker import Worker
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.file_mentions import file_mentions
+from tui_agent.protocol.prompt_references import file_mentions
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer

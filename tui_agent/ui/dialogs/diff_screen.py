@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.diff_facts import (
+from tui_agent.protocol.facts.change_facts import (
     ChangedFile,
     ChangedFileList,
     DiffView,

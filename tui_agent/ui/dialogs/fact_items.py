@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.facts.diff_facts import Revision
+from tui_agent.protocol.facts.change_facts import Revision
 from tui_agent.protocol.facts.page_facts import DefinitionFact, HookFact, ToolFact
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from textual.content import Content
 
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import all_commands, command, first_keys, slash_commands
 from tui_agent.ui.text.sanitiser import visible

@@ -7,7 +7,7 @@ from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
 from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.status_words import REFUSED_BY, status_words, via_words
+from tui_agent.protocol.report_text import REFUSED_BY, status_words, via_words
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
 from tui_agent.protocol.visible_text import whole_count
 from tui_agent.ui.state.call_records import CallTrial, question_text, repository_text

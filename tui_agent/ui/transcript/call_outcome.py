@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
-from tui_agent.protocol.status_words import REFUSED_BY, via_words
+from tui_agent.protocol.report_text import REFUSED_BY, via_words
 from tui_agent.ui.panel.call_rows import wait_text
 from tui_agent.ui.state.call_records import question_text, settled_text
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall

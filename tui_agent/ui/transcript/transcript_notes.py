@@ -29,9 +29,9 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import is_array
+from tui_agent.protocol.report_text import background_end_text, retry_text
 from tui_agent.protocol.reports import RunReason
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.status_words import background_end_text, retry_text
 from tui_agent.ui.state.session_status import STATUS_NOTICES
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 

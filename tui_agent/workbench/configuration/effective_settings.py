@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.endpoint import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.settings import LoadedSettings, Locations, PluginSettings, is_web_address, load_settings

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.repository_files import refusal, repository_root, target_outside
+from tui_agent.protocol.regular_file import read_regular_file, refusal, repository_root, target_outside
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, content_digest
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def file_problems(found: "Iterable[Found]") -> tuple[str, ...]:
     if not found:
         return ()
     from tui_agent.definitions.records import Definitions
-    from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
+    from tui_agent.protocol.prompt_references import RESERVED_COMMANDS
 
     definitions = Definitions.of(found, RESERVED_COMMANDS)
     of_kind = {"skill": "skill", "command": "command", "agent": "sub-agent"}

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.endpoint import CLOUDS, LIBRARIES, Endpoint
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.settings import Settings
 
 from .effective_settings import Credentials
 
 if TYPE_CHECKING:
     # Imported at run time only for a model of a named endpoint.
-    from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.model_catalog import ModelTarget
 
 
 _TOKEN_VARIABLES = {"ANTHROPIC_API_KEY": "ANTHROPIC_AUTH_TOKEN"}
@@ -33,7 +33,7 @@ def target_of(settings: Settings, environment: Mapping[str, str]) -> "ModelTarge
     """
     if "/" not in settings.model:
         return None
-    from tui_agent.providers.endpoint_profiles import find_target
+    from tui_agent.providers.model_catalog import find_target
 
     return find_target(settings.model, settings.providers, own_address=has_own_address(settings, environment))
 
@@ -47,7 +47,7 @@ def plugin_of(settings: Settings, environment: Mapping[str, str]) -> str | None:
     if not slash or has_own_address(settings, environment) or name in settings.providers:
         return None
     # Imported here, because the first paint waits for it only with a model of this form.
-    from tui_agent.providers.endpoint_profiles import shipped_profiles
+    from tui_agent.providers.model_catalog import shipped_profiles
     from tui_agent.workbench.plugins.plugin_entries import has_provider
 
     return name if name not in shipped_profiles() and has_provider(name) else None

@@ -24,11 +24,10 @@ from tui_agent.context import (
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import FrozenModel, JsonObject, is_array, is_object
-from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
-from tui_agent.protocol.repository_files import refusal, target_outside
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file, refusal, target_outside
 from tui_agent.protocol.secret_variables import mask_secrets
-from tui_agent.protocol.toml_text import parse_toml
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
+from tui_agent.protocol.setting_files import parse_toml
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, ProjectTrust, content_digest, load_settings
 
 from .found_files import (

@@ -261,7 +261,7 @@ def _own_tools() -> frozenset[str]:
 
 
 def _own_providers() -> frozenset[str]:
-    from tui_agent.providers.endpoint_profiles import shipped_profiles
+    from tui_agent.providers.model_catalog import shipped_profiles
 
     return frozenset(shipped_profiles())
 

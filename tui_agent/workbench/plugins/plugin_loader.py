@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, cast
 from tui_agent.execution import HookBus
 from tui_agent.execution.contained_calls import contained, try_call
 from tui_agent.execution.tool_registry import ToolLike, as_tool
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.callbacks import Crash
-from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.messages import is_object
 from tui_agent.protocol.regular_file import read_regular_file
 

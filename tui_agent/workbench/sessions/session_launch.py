@@ -8,12 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 from tui_agent.protocol.facts.screen_facts import FirstPage, HistoryTail, SessionOffer
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.regular_file import make_private_directories
-from tui_agent.protocol.repository_files import branch_of
+from tui_agent.protocol.regular_file import branch_of, make_private_directories
 from tui_agent.settings import Locations, Settings
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, LaunchOptions

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Literal
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.facts.rewind_facts import RewindOutcome
+from tui_agent.protocol.facts.change_facts import RewindOutcome
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.agent_bridge import NOT_READY

@@ -1,11 +1,14 @@
-"""Configuration of a tool server, which speaks the Model Context Protocol (MCP)."""
+"""Settings of tool servers (Model Context Protocol) and of language servers, and questions that the latter answer."""
 
 import re
 import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from .messages import FrozenModel
 
@@ -77,3 +80,80 @@ class ToolServer(FrozenModel):
     def shown(self) -> str:
         """The command line or the URL, as written."""
         return self.url if self.url is not None else shlex.join((self.command or "", *self.args))
+
+
+def _words(value: object) -> object:
+    """Split a command line that is written as one text."""
+    return tuple(shlex.split(value)) if isinstance(value, str) else value
+
+
+def _patterns(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class LanguageServer(FrozenModel):
+    """One `[lsp.NAME]`: a program that speaks the Language Server Protocol on its standard input and output."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    command: Annotated[tuple[str, ...], BeforeValidator(_words), Field(min_length=1)]
+    """Program and its arguments, as a list or as one text."""
+    files: Annotated[tuple[str, ...], BeforeValidator(_patterns), Field(min_length=1)]
+    """Patterns of the files that it is for, such as `*.py`; with a `/`, of their paths below `root`."""
+    root: str = "."
+    """Directory of the server, relative to the workspace; files elsewhere are not for it."""
+
+    @property
+    def shown(self) -> str:
+        """The command line, as written."""
+        return shlex.join(self.command)
+
+
+LookupKind = Literal["definition", "references", "symbols", "hover"]
+
+
+@dataclass(frozen=True, slots=True)
+class CodePosition:
+    """A place in a text; both numbers count from 1, `column` in characters."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """A place in a file."""
+
+    path: Path
+    position: CodePosition
+    words: str = ""
+    """Kind and name of a symbol, such as `function add`; empty for other places."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupAnswer:
+    """Answer to one question."""
+
+    places: Sequence[CodePlace] = ()
+    text: str = ""
+    """Description, for `hover`."""
+
+
+LookUp: TypeAlias = Callable[[LookupKind, Path | None, CodePosition | None, str], Awaitable[LookupAnswer]]
+"""Answers a question of a kind about the name at a position of a file, or about the symbols of a file, or without one
+about those of the workspace whose names match a text. Raises `ToolError` if no server can answer it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedProgram:
+    """One start of a server."""
+
+    argv: tuple[str, ...]
+    """Command line, with walls and marks."""
+    environment: Mapping[str, str]
+    descriptors: tuple[int, ...]
+    started: Callable[[int], object]
+    """Called with the id of the first process."""
+    end: Callable[[int | None], object]
+    """Ends everything that still runs, and removes what the start needed; called with the id of the first process, None
+    if it could not be started. Blocks."""

@@ -1,15 +1,18 @@
-"""Events kept as their lines of JSON, a fifth of their size in memory, and parsed when they are read.
+"""A session's past: its events, and the open calls and compactions that a resumed agent continues.
 
-A screen can leave out those that later ones supersede.
-"""
+Events are kept as their lines of JSON, a fifth of their size in memory, and parsed when they are read. A screen can
+leave out those that later ones supersede."""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import overload
+from dataclasses import dataclass
+from typing import Literal, overload
 
 from .envelope import Envelope, event_classes, read_envelope
 from .events import ContextUsage, MessageDelta, MessageDiscarded, MessageEnded, RequestBuilt, StatusChanged
-from .messages import FrozenModel
+from .messages import FrozenModel, Message, ToolResultMessage, UserMessage
+from .permissions import ApprovalDecision, ApprovalRequest
+from .tool import ToolResult
 
 PADDING = b"\0 \t\r\n"
 """Bytes around the event of a line."""
@@ -123,3 +126,40 @@ def _last_states(past: Sequence[Envelope]) -> Iterator[int]:
 def _is_argument_of(envelope: Envelope, message_id: str) -> bool:
     event = envelope.event
     return isinstance(event, MessageDelta) and event.kind == "toolcall" and event.message_id == message_id
+
+
+Fate = Literal["not_started", "in_trial", "outcome_unknown", "finished"]
+"""The known state of a call whose run broke off; `in_trial`: it started in a trial, and none of its changes
+were kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call of the last answer that had no result when its process ended."""
+
+    call_id: str
+    fate: Fate
+    result: ToolResult | None = None
+    """Its result if it had finished."""
+    request: ApprovalRequest | None = None
+    """Its approval request if it waited for the user."""
+    answer: ApprovalDecision | None = None
+    """Answer of the user about its changes, which the program no longer carried out."""
+    layer_of: str = ""
+    """Id of the call under which its layer waits; empty if none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastCompaction:
+    """A compaction of an earlier process with the messages it removed, so that it can still be undone."""
+
+    strategy: str
+    removed: tuple[Message, ...]
+    replacement: UserMessage | None
+    cut: tuple[tuple[ToolResultMessage, ToolResultMessage], ...]
+    """Results that were shortened: before and after."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    """Estimated tokens of the conversation; 0 if they are not known."""
+    length: int = 0
+    """Number of messages right after it."""

@@ -1,8 +1,55 @@
-"""Records in the formats of other programs: which of their fields are used here, what the others mean, and names."""
+"""Content of settings files: TOML of any origin, and records in the formats of other programs."""
 
+import re
+import tomllib
 from dataclasses import dataclass
 
-from .messages import JsonObject
+from .messages import JsonObject, nests_deeper
+
+MAX_KEY_PARTS = 50
+"""Maximum parts of a dotted key: the time to parse one grows with the square of their number."""
+
+_KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
+
+
+def parse_toml(content: bytes) -> JsonObject:
+    """Return the values of a TOML file.
+
+    Raises:
+        ValueError: the content is not valid TOML; the text has the reason and the line.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"cannot be read: {error} (at line {line})") from error
+    if long_key := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long_key.start()) + 1
+        raise ValueError(f"not valid TOML: a key has more than {MAX_KEY_PARTS} parts (at line {line})")
+    try:
+        values = tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError(f"not valid TOML: nested too deeply (at line {_deepest_line(text)})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"not valid TOML: {error}") from error
+    except ValueError as error:
+        # Python refuses to parse integers of more than some thousand digits.
+        line = next((at for at, part in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(part)), 1)
+        raise ValueError(f"not valid TOML: a number is too long (at line {line})") from error
+    if nests_deeper(values):
+        raise ValueError(f"not valid TOML: nested too deeply (at line {_deepest_line(text)})")
+    return values
+
+
+_LONG_NUMBER = re.compile(r"[\d_]{4000}")
+
+
+def _deepest_line(text: str) -> int:
+    """Return the line with the most opening brackets, for an error message; brackets in strings count, too."""
+    counts = [line.count("[") + line.count("{") for line in text.split("\n")]
+    return counts.index(max(counts)) + 1
+
 
 FOREIGN_TOOL_NAMES: dict[str, tuple[str, ...]] = {
     "bash": ("Bash",),

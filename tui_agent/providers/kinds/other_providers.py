@@ -1,18 +1,23 @@
-"""The provider for servers that speak the APIs of OpenAI, through the SDK of OpenAI, which is an extra."""
+"""The providers for other APIs than that of Anthropic: servers that speak those of OpenAI, and models in a cloud.
 
-from collections.abc import Callable, Mapping
+Their SDKs are extras, and are loaded with the first request.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tui_agent.protocol.endpoint import LIBRARIES
 from tui_agent.protocol.errors import ProviderError
-from tui_agent.protocol.installation import install_command
-from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits, KeySource
+from tui_agent.protocol.programs import install_command
+from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits
+from tui_agent.providers.model_catalog import ModelTarget
 from tui_agent.providers.provider_failures import ErrorFactory
 from tui_agent.providers.response_decoder import ResponseDecoder
 
-from .chat_request import NEWER_LIMIT, ChatRequestBuilder
-from .chat_stream import ChatDecoder
+from .chat_completions_api import NEWER_LIMIT, ChatDecoder, ChatRequestBuilder
 from .responses_api import ResponsesDecoder, ResponsesRequestBuilder
 
 if TYPE_CHECKING:
@@ -26,28 +31,13 @@ class OpenAiProvider(AnthropicProvider):
 
     builder_type = ChatRequestBuilder
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str,
-        endpoint: EndpointTraits,
-        auth_token: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        extra_body: Mapping[str, object] | None = None,
-        key_source: KeySource | None = None,
-    ) -> None:
+    def __init__(self, model: str, *, base_url: str, endpoint: EndpointTraits, **options: Any) -> None:
+        """Store the settings, as `AnthropicProvider` does; send and load nothing."""
         if urlsplit(base_url).hostname != _OWN_HOST:
             endpoint = replace(endpoint, drop=endpoint.drop | {NEWER_LIMIT})
-        super().__init__(
-            model,
-            auth_token=auth_token,
-            base_url=_with_version(base_url),
-            headers=headers,
-            extra_body=extra_body,
-            key_source=key_source,
-            endpoint=replace(endpoint, counts_tokens=False),
-        )
+        # No server of these APIs counts the tokens of a request.
+        endpoint = replace(endpoint, counts_tokens=False)
+        super().__init__(model, base_url=_with_version(base_url), endpoint=endpoint, **options)
 
     def import_sdk(self) -> "type[EndpointClient]":
         from .openai_sdk import OpenAiClient
@@ -90,3 +80,29 @@ def missing_extra(extra: str, model: str, error: ImportError) -> ProviderError:
 def _with_version(address: str) -> str:
     """Return the address below which the API is; servers of one's own have it below `/v1`."""
     return address if urlsplit(address).path.strip("/") else f"{address.rstrip('/')}/v1"
+
+
+if TYPE_CHECKING:
+    from tui_agent.providers.endpoint_client import EndpointClient
+
+
+class CloudProvider(AnthropicProvider):
+    """Provider for one model in a cloud, whose credentials come from where its other tools have them."""
+
+    def __init__(self, target: ModelTarget, **options: Any) -> None:
+        """Store the settings, as `AnthropicProvider` does; send and load nothing."""
+        self._endpoint = target.endpoint
+        super().__init__(target.name, **options)
+
+    def import_sdk(self) -> "type[EndpointClient]":
+        library = LIBRARIES.get(self._endpoint.kind)
+        if library is not None and find_spec(library) is None:
+            raise ModuleNotFoundError(library)
+        from .cloud_sdk import client_for
+
+        return client_for(self._endpoint)
+
+    def missing_sdk(self, error: ImportError) -> ProviderError:
+        if self._endpoint.kind in LIBRARIES:
+            return missing_extra(self._endpoint.kind, self.model.name, error)
+        return super().missing_sdk(error)
