@@ -6,7 +6,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tests.support.table import table
-from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints
+from tui_agent.ui.base.app_type import apply_initial_breakpoints
 
 
 class Noting(Static):

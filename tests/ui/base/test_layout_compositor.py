@@ -5,8 +5,7 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.widgets import Static
 
-from tui_agent.ui.base.app_type import AnyScreen
-from tui_agent.ui.base.immediate_layout import report_each_layout
+from tui_agent.ui.base.app_type import AnyScreen, report_each_layout
 
 
 class Sized(Static):

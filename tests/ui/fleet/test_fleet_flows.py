@@ -12,7 +12,7 @@ from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.fleet.fleet_app import UnitChat
-from tui_agent.ui.fleet.fleet_files import InputRejected
+from tui_agent.ui.fleet.fleet_state import InputRejected
 from tui_agent.ui.fleet.workers_screen import WorkersScreen
 
 

@@ -6,9 +6,8 @@ from textual.color import Color
 
 from tests.support.table import table
 from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage
-from tui_agent.ui.text.half_blocks import picture_rows
 from tui_agent.ui.text.terminal_output import output_style
-from tui_agent.ui.transcript.transcript_parts import PicturePart
+from tui_agent.ui.transcript.transcript_parts import PicturePart, picture_rows
 
 RED, BLUE = bytes((255, 0, 0)), bytes((0, 0, 255))
 

@@ -11,10 +11,10 @@ from tests.ui.story import Story, working
 from tests.ui.transcript.test_conversation import seen, tell
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.transcript.markdown.markdown_blocks import fenced_texts
-from tui_agent.ui.transcript.part_page import PartPage
-from tui_agent.ui.transcript.transcript_cursor import PartCursor
+from tui_agent.ui.text.rows_view import PartPage
+from tui_agent.ui.transcript.markdown_blocks import fenced_texts
 from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_view import PartCursor
 
 SIZE = (90, 24)
 TWO_BLOCKS = """Here:

@@ -14,16 +14,16 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.app.terminal_signals import Notifications, TerminalSignals
 from tui_agent.ui.app.themes import DEFAULT_THEME
 from tui_agent.ui.app.tui_agent_app import QUIT_SECONDS, TuiAgentApp
+from tui_agent.ui.base.app_type import copy_text
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.text.clipboard import copy_text
 
-from .fleet_files import FleetFiles
 from .fleet_screen import FleetScreen
+from .fleet_state import FleetFiles
 from .unit_bridge import UnitBridge, UnitQuestions
 from .unit_rows import plain_text, repository_of
 

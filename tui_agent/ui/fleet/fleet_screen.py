@@ -24,9 +24,8 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.approval_rows import request_in_short
 from tui_agent.ui.approval.attention_line import AttentionLine
-from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.app_type import AnyScreen, report_each_layout
 from tui_agent.ui.base.commands import bindings_for, command, hint
-from tui_agent.ui.base.immediate_layout import report_each_layout
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.help_page import fleet_help_text
@@ -37,8 +36,7 @@ from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, 
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows
 
-from .fleet_files import FleetFiles, InputRejected
-from .fleet_state import FleetState, UnitFilter
+from .fleet_state import FleetFiles, FleetState, InputRejected, UnitFilter
 from .unit_bridge import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
 from .workers_screen import WorkersScreen, heading_row, lane_rows, lanes_of

@@ -19,8 +19,7 @@ from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, AgentStatus, Post, StatusPublished
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
-from .fleet_files import FleetFiles
-from .fleet_state import FleetState
+from .fleet_state import FleetFiles, FleetState
 
 # --- questions --------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.base.commands import command, hint
-from tui_agent.ui.base.row_strips import RowStrips
+from tui_agent.ui.base.steady_widgets import RowStrips
 from tui_agent.ui.text.line import Run
 
 # --- positions --------------------------------------------------------------------------------------------------------

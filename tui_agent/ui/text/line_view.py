@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.steady_scrollbar import SteadyScrollView
+from tui_agent.ui.base.steady_widgets import SteadyScrollView
 
 from .line import Line
 from .sanitiser import without_silent

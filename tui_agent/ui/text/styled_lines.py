@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
+from textual.content import Content
 
 from .line import NARROWEST, Line, Run
 from .sanitiser import cells_of, cut_at
@@ -280,3 +281,14 @@ def _fold_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
             row = 0
         row += cells
     return offsets, used + row
+
+
+def joined_parts(parts: Sequence[Content], width: int, start: str = "") -> Content:
+    """Return `start` and the parts, joined by dots: the first part and as many more as fit into `width` cells."""
+    line = Content(start)
+    for number, part in enumerate(parts):
+        longer = line + (Content.styled(" · ", "$text-muted") if number else Content("")) + part
+        if number and longer.cell_length > width:
+            break
+        line = longer
+    return line

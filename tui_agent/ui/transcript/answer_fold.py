@@ -7,7 +7,8 @@ from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
 
-from .markdown.markdown_part import MarkdownPart, ThinkingPart
+from .markdown_blocks import fenced_texts
+from .markdown_part import MarkdownPart, ThinkingPart
 from .transcript_model import Part, Transcript
 from .transcript_parts import BODY, MODEL_MARK, TextPart, WaitingPart
 
@@ -174,3 +175,16 @@ def _thinking_of(message: AssistantMessage) -> str:
     blocks = [block for block in message.content if isinstance(block, ThinkingBlock)]
     thoughts = [block.thinking or ("(encrypted)" if block.redacted else "") for block in blocks]
     return "\n\n".join(filter(None, thoughts))
+
+
+def answer_texts(transcript: Transcript) -> Iterator[str]:
+    """Yield the answers of the model, the newest first."""
+    for part in reversed(transcript.parts):
+        if isinstance(part, MarkdownPart) and part.mark is MODEL_MARK and part.text.strip():
+            yield part.copied
+
+
+def code_texts(transcript: Transcript) -> Iterator[str]:
+    """Yield the code blocks of the model's answers, the newest first."""
+    for text in answer_texts(transcript):
+        yield from reversed(fenced_texts(text))

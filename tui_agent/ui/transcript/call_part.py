@@ -19,11 +19,10 @@ from tui_agent.protocol.visible_text import whole_count, without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, fitted_summary, sign_of, tail_lines
 from tui_agent.ui.state.call_records import FileChange, lines_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
-from tui_agent.ui.text.argument_rows import argument_texts
+from tui_agent.ui.text.decision_rows import argument_texts
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, without_controls
-from tui_agent.ui.text.shown_paths import shown_path
+from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, shown_path, without_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 

@@ -5,23 +5,26 @@ user is there; elsewhere it shows how much is new below.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.events import Click
 from textual.message import Message
 from textual.timer import Timer
 
 from tui_agent.protocol.events import AgentEvent, SessionRewound, SessionSwitched
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.protocol.messages import ImageBlock
+from tui_agent.ui.base.app_type import copy_text
+from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line import Line
 
-from .transcript_cursor import PartCursor, TranscriptWithCursor
 from .transcript_fold import TranscriptFold
 from .transcript_search import Found, TranscriptSearch
+from .transcript_view import PartCursor, TranscriptView
 
 FLUSH_SECONDS = 1 / 15
 """Seconds between two flushes while text streams."""
@@ -35,10 +38,30 @@ IDLE_SHARE = 4
 """Pause after a slow flush, as a multiple of its duration."""
 
 
-class Conversation(TranscriptWithCursor):
+class Conversation(TranscriptView):
     """All messages, notes and calls of the session."""
 
+    FOCUS_ON_CLICK = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]
+
+    @dataclass
+    class CallsSelected(Message):
+        """The user opens these calls in the panel."""
+
+        call_ids: tuple[str, ...]
+
+    @dataclass
+    class PageRequested(Message):
+        """The user opens a part in full screen, or a piece of it."""
+
+        call_ids: tuple[str, ...]
+        """Calls of the part; empty for a piece."""
+        title: str
+        text: str
+        """Text to copy."""
+        rows: Callable[[int], Sequence[Line]] = field(repr=False)
+        image: ImageBlock | None = field(default=None, repr=False)
+        """Image of the part."""
 
     class SearchCounted(Message):
         """More matches of a search were counted, or another one is the current one: `found` has the numbers."""
@@ -55,6 +78,8 @@ class Conversation(TranscriptWithCursor):
             clock: monotonic seconds.
         """
         super().__init__(fold.transcript, id=id)
+        self.cursor = PartCursor(fold.transcript)
+        """The keyboard's part, which is marked while the conversation has the focus."""
         self._fold: TranscriptFold = fold
         self._fold.calls.clock = self._clock = clock
         self._clock_timer: Timer | None = None
@@ -163,6 +188,81 @@ class Conversation(TranscriptWithCursor):
             if more:
                 loop.call_later(pause, self.call_later, self._tick)
 
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_scroll(self, target: str) -> None:
+        """Scroll one row or page, to the top or to the end, as the table of commands names it."""
+        # Not animated: each step of an animation would lay out the rows that come into sight.
+        match target:
+            case "line_up" | "line_down":
+                self.scroll_relative(y=-1 if target == "line_up" else 1, animate=False)
+            case "page_up":
+                self.scroll_page_up(animate=False)
+            case "page_down":
+                self.scroll_page_down(animate=False)
+            case "top":
+                self.scroll_home(animate=False)
+            case _:
+                self.show_end()
+
+    def action_open_part(self) -> None:
+        """Open or close the keyboard's part, or show its calls in the panel."""
+        part = self.cursor.part
+        if part is None:
+            self.action_choose(-1, opens=True)
+        elif part.toggle():
+            self.transcript.refresh(part)
+            self.show_changes()
+            self.show_scrollbar()
+        elif part.image is not None:
+            self.action_open_page()
+        elif part.call_ids:
+            self.post_message(self.CallsSelected(part.call_ids))
+
+    def action_open_page(self) -> None:
+        """Open what is chosen in full screen."""
+        part = self.cursor.part
+        if part is not None:
+            calls = part.call_ids if self.cursor.piece is None else ()
+            cursor = self.cursor
+            self.post_message(
+                self.PageRequested(calls, cursor.label, cursor.text, cursor.page_rows, image=cursor.image)
+            )
+
+    def action_copy(self) -> None:
+        """Copy what is chosen."""
+        if text := self.cursor.text:
+            copy_text(self.app, text)
+
+    def action_choose(self, by: int, opens: bool = False) -> None:
+        """Choose the part above or below, with `opens` the next one that opens.
+
+        One that is higher than the view is scrolled through first.
+        """
+        part, backwards = self.cursor.part, by < 0
+        if part is not None and not opens:
+            first = self.transcript.start(part)
+            last, top = first + part.height(self.transcript.width), self.scroll_offset.y
+            if first < top < last if backwards else first < top + self.row_count < last:
+                self.scroll_relative(y=by, animate=False)
+                return
+        if self.cursor.step(backwards=backwards, opens=opens):
+            self._show_chosen()
+
+    def action_choose_piece(self, by: int) -> None:
+        """Choose the next or previous piece of the part, such as a code block."""
+        if self.cursor.step_piece(backwards=by < 0):
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        """Scroll to what is chosen if it is out of sight."""
+        part = self.cursor.part
+        if part is not None:
+            row = self.transcript.start(part) + self.cursor.first_row
+            if not self.scroll_offset.y <= row < self.scroll_offset.y + self.row_count - 1:
+                self.show_row(row)
+            self.refresh()
+
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def line_at(self, row: int) -> Line | None:
@@ -173,6 +273,48 @@ class Conversation(TranscriptWithCursor):
         if self._search is not None:
             line = self._search.marked(line, here=row == self._found_row)
         return self.pointed_at(line, row)
+
+    @property
+    def selected_calls(self) -> tuple[str, ...]:
+        """Ids of the calls of the keyboard's part."""
+        return self.cursor.part.call_ids if self.cursor.part is not None else ()
+
+    @property
+    def chip(self) -> str:
+        """Name of what is chosen with the keys that act on it, and how much is new below."""
+        if not self.has_focus:
+            return self.news
+        if self.cursor.part is None:
+            return f" {hint('conversation.part_up', 'chooses')} {self.news}"
+        keys = f"{hint('conversation.copy')} · {hint('conversation.open_page')}"
+        whole = f" {self.cursor.label} · {keys} {self.news}"
+        return whole if len(whole) < self.row_width else f" {self.cursor.label} {self.news}"
+
+    def pointed_at(self, line: Line, row: int) -> Line:
+        """Return a row with a mark in its margin if it is chosen."""
+        if not self.has_focus or self.cursor.part is None:
+            return line
+        part = self.transcript.find(row)
+        if part is None or not self.cursor.covers(part, row - self.transcript.start(part)):
+            return line
+        if not line.runs or not line.runs[0][0].startswith(" "):
+            return line  # The mark replaces a blank of the margin, never text.
+        (text, style), *others = line.runs
+        return replace(line, runs=(("▎", "cursor"), (text[1:], style), *others))
+
+    # --- mouse --------------------------------------------------------------------------------------------------------
+
+    def on_click(self, event: Click) -> None:
+        """Open the clicked part; a click on the line with new messages scrolls to the end."""
+        if self.text_selection is not None:
+            return  # The click is the end of a selection.
+        if self.news and event.y == self.size.height - 1:
+            self.show_end()
+            return
+        part = self.transcript.find(event.y + self.scroll_offset.y)
+        if part is not None and part.active:
+            self.cursor.select(part)
+            self.action_open_part()
 
     # --- search -------------------------------------------------------------------------------------------------------
 

@@ -67,9 +67,8 @@ from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 from .answer_fold import AnswerFold
 from .call_outcome import RESUMED
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
-from .markdown.markdown_part import MarkdownPart, PastedPart, ThinkingPart
-from .rewind_marks import RewindMarks
-from .transcript_model import Part, Transcript
+from .markdown_part import MarkdownPart, PastedPart, ThinkingPart
+from .transcript_model import Part, RewindMarks, Transcript
 from .transcript_notes import note_of, retried_text, run_end_text, server_answer_note
 from .transcript_parts import (
     BODY,

@@ -1,5 +1,8 @@
-"""Other parts of the conversation: headings, the user's messages, notes, groups of calls."""
+"""Other parts of the conversation: the user's messages and commands, pictures, notes, dividers and the plan."""
 
+import base64
+import binascii
+import re
 from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.amounts import count_text
@@ -8,11 +11,10 @@ from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.status_words import STATUS_WORDS
 from tui_agent.protocol.visible_text import whole_count, without_sequences
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.text.half_blocks import LARGEST, picture_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
-from tui_agent.ui.text.terminal_output import OutputReader, plain_output
+from tui_agent.ui.text.terminal_output import PICTURE, SGR, OutputReader, plain_output
 
 from .transcript_model import CARET, Part, Piece, shifted
 
@@ -311,3 +313,45 @@ class TodoPart(Part):
         if (left := len(self._items) - MAX_TODO_ITEMS) > 0:
             rows.append(Line(((f"{BODY}… {count_text(left, 'more item')}", "muted"),)))
         return rows
+
+
+LARGEST = 64
+"""Most pixels per side; larger ones are not from here."""
+
+_THUMBNAIL = re.compile(r"(\d{1,3})x(\d{1,3}):([A-Za-z0-9+/=]+)\Z")
+_STEP = 16
+"""Colours are rounded to multiples of it, so that few styles are needed."""
+
+
+def picture_rows(thumbnail: str, width: int) -> list[Line]:
+    """Return the rows of a thumbnail as `ImageBlock.thumbnail` has it; none if it is damaged or wider than `width`."""
+    match = _THUMBNAIL.match(thumbnail)
+    if match is None:
+        return []
+    columns, rows = int(match[1]), int(match[2])
+    try:
+        pixels = base64.b64decode(match[3], validate=True)
+    except (binascii.Error, ValueError):
+        return []
+    if len(pixels) != columns * rows * 3 or max(columns, rows) > LARGEST or not 0 < columns <= width:
+        return []
+    return [Line(_row(pixels, columns, rows, top)) for top in range(0, rows, 2)]
+
+
+def _row(pixels: bytes, columns: int, rows: int, top: int) -> tuple[Run, ...]:
+    """Return two rows of pixels as one of cells; equal neighbours are one run."""
+    runs: list[Run] = []
+    for column in range(columns):
+        upper = _colour(pixels, top * columns + column)
+        lower = f" {SGR}b{_colour(pixels, (top + 1) * columns + column)}" if top + 1 < rows else ""
+        style = f"{SGR}{PICTURE} {SGR}f{upper}{lower}"
+        if runs and runs[-1][1] == style:
+            runs[-1] = (f"{runs[-1][0]}▀", style)
+        else:
+            runs.append(("▀", style))
+    return tuple(runs)
+
+
+def _colour(pixels: bytes, place: int) -> str:
+    parts = (min(255, value // _STEP * _STEP + _STEP // 2) for value in pixels[place * 3 : place * 3 + 3])
+    return "#" + "".join(f"{part:02x}" for part in parts)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.support.table import table
 from tui_agent.ui.text.line import NARROWEST
 from tui_agent.ui.text.styled_lines import width_of_runs
-from tui_agent.ui.transcript.markdown.markdown_blocks import CodeBlock, Paragraph, Table, parse_markdown
-from tui_agent.ui.transcript.markdown.markdown_layout import MAX_CODE_LINES, MAX_ROWS, estimated_height, layout_block
+from tui_agent.ui.transcript.markdown_blocks import CodeBlock, Paragraph, Table, parse_markdown
+from tui_agent.ui.transcript.markdown_layout import MAX_CODE_LINES, MAX_ROWS, estimated_height, layout_block
 
 PIECES = [
     *(

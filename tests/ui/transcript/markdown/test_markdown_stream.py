@@ -5,15 +5,15 @@ from collections.abc import Collection
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tui_agent.ui.transcript.markdown import markdown_stream
 
 from tests.support.pathological_texts import pathological_texts
 from tests.support.table import table
 from tui_agent.ui.text.code_highlighter import MAX_PIECE_LINES
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.transcript.markdown import markdown_stream
-from tui_agent.ui.transcript.markdown.markdown_blocks import CodeBlock, Item, Paragraph, PlainText, Unit
-from tui_agent.ui.transcript.markdown.markdown_layout import layout_block
-from tui_agent.ui.transcript.markdown.markdown_stream import (
+from tui_agent.ui.transcript.markdown_blocks import CodeBlock, Item, Paragraph, PlainText, Unit
+from tui_agent.ui.transcript.markdown_layout import layout_block
+from tui_agent.ui.transcript.markdown_stream import (
     BLOCK_COST,
     LINE_COST,
     LONGEST_LINE,
