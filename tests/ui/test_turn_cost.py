@@ -84,29 +84,6 @@ async def test_a_late_turn_draws_only_what_is_new() -> None:
 
 
 @pytest.mark.slow
-async def test_kept_rows_look_like_rows_that_are_drawn_again() -> None:
-    story = long_run()
-    app = still_app(story, running=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        for number in range(EARLIER, EARLIER + 3):
-            show_turn(app, story, number)
-        await drawn(pilot)
-        app.chat.body.conversation.scroll_to(y=7, animate=False)
-        app.chat.query_one(CallList).move_to(5)
-        await drawn(pilot)
-        kept = app.export_screenshot()
-
-        app.theme = "light"
-        await drawn(pilot)
-        assert app.export_screenshot() != kept
-        app.theme = "dark"
-        await drawn(pilot)
-
-        assert app.export_screenshot() == kept
-
-
-@pytest.mark.slow
 async def test_streamed_text_draws_its_own_rows_and_asks_no_other_widget(monkeypatch: pytest.MonkeyPatch) -> None:
     story = long_run()
     app = still_app(story, running=True)

@@ -36,14 +36,6 @@ def test_an_error_is_shown_and_logged_once_for_each_part(caplog: pytest.LogCaptu
     assert [record.exc_info is not None for record in caplog.records] == [True, True, True]
 
 
-def test_without_a_log_a_fault_is_raised() -> None:
-    faults = ErrorBoundary(print, None)
-
-    with pytest.raises(ValueError, match="boom"):
-        faults.contain("text", ValueError("boom"))
-    assert faults.exit_message(ValueError("boom")) is None
-
-
 def test_the_last_words_hold_no_value(caplog: pytest.LogCaptureFixture) -> None:
     words = ErrorBoundary(print, LOG).exit_message(ValueError("the secret"))
 

@@ -5,7 +5,6 @@ from tui_agent.ui.base.app_type import (
     HEAD_SECONDS,
     IDLE_SHARE,
     INPUT_SECONDS,
-    LONGEST_PAUSE,
     MESSAGE_SECONDS,
     TYPED_SECONDS,
     FramePace,
@@ -50,14 +49,6 @@ def test_a_slow_frame_is_followed_by_a_longer_pause() -> None:
     assert frames.is_painted(after=0.0)
     assert not frames.is_painted(after=FRAME_SECONDS)
     assert frames.is_painted(after=FRAME_SECONDS)
-
-
-def test_no_frame_waits_longer_than_the_longest_pause() -> None:
-    frames = Frames()
-    frames.duration = LONGEST_PAUSE
-
-    assert frames.is_painted(after=0.0)
-    assert frames.is_painted(after=LONGEST_PAUSE)
 
 
 def test_typed_text_is_painted_before_the_rest_but_not_in_each_moment() -> None:

@@ -55,13 +55,6 @@ class Desk(App[None]):
         self.wanted.append(request.action)
 
 
-async def test_blank_text_is_not_sent() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("space", "shift+enter", "enter", "alt+enter")
-
-        assert pilot.app.sent == []
-
-
 async def test_enter_after_a_backslash_begins_a_new_line() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press("a", "backslash", "enter", "b")
@@ -181,18 +174,6 @@ async def test_a_short_paste_shows_its_hidden_characters_and_sends_them() -> Non
         assert pilot.app.sent == [("submit", f"see {HIDDEN}".replace("\r\n", "\n"))]
 
 
-async def test_a_folded_paste_that_is_opened_shows_its_hidden_characters() -> None:
-    hidden = "\x1b[31m\n" * 20
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, hidden)
-        await pilot.pause()
-        await pilot.press("ctrl+o")
-
-        assert "\x1b" not in pilot.app.composer.text
-        assert pilot.app.composer.render_line(0).text.rstrip() == "\\x1b[31m"
-        assert pilot.app.composer.draft == hidden
-
-
 @table("keys", [["backspace"], ["ctrl+w"], ["shift+left", "delete"], ["left", "delete"]])
 async def test_an_escape_goes_as_a_whole(keys: list[str]) -> None:
     async with Desk().run_test() as pilot:
@@ -219,15 +200,6 @@ async def test_a_draft_with_escapes_and_labels_survives_a_look_back() -> None:
         await pilot.pause()
         assert pilot.app.sent[1:] == [("submit", f"\x1b\u200b {LONG}")]
         assert pilot.app.composer.draft == f"\x1b\u200b {LONG}"
-
-
-async def test_a_recalled_message_keeps_its_hidden_characters() -> None:
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, "\x1b1")
-        await pilot.pause()
-        pilot.app.composer.put_back("\u202e2")
-
-        assert pilot.app.composer.draft == "\u202e2\n\x1b1"
 
 
 async def test_what_is_copied_or_cut_is_the_text_and_no_escape() -> None:
@@ -313,16 +285,6 @@ async def test_closed_suggestions_stay_closed_until_something_is_typed() -> None
 
 def files(*paths: str) -> tuple[Suggestion, ...]:
     return tuple(map(Suggestion.of_file, paths))
-
-
-async def test_enter_after_a_whole_path_sends() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("at", *"a.py")
-        pilot.app.composer.offer_mentions("a.py", files("a.py", "a.pyi"))
-        await pilot.press("enter")
-        await pilot.pause()
-
-        assert pilot.app.sent == [("submit", "@a.py")]
 
 
 async def test_an_answer_for_an_earlier_text_is_not_shown() -> None:

@@ -179,16 +179,6 @@ def test_commands_lead_to_insert_mode(before: str, keys: str, after: str) -> Non
     assert typed(before, keys) == (after, "insert")
 
 
-def test_at_the_edge_of_the_text_other_texts_are_recalled() -> None:
-    field = Field("|one")
-    vim = vim_of(field)
-    vim.mode = "normal"
-    vim.press("k", "k")
-    vim.press("j", "j")
-
-    assert field.stepped == [-1, 1]
-
-
 # --- composer ---------------------------------------------------------------------------------------------------------
 
 
@@ -225,16 +215,6 @@ async def test_a_second_escape_interrupts_from_normal_mode() -> None:
         await on.pilot.press("escape")
         await on.settled()
         assert on.loop.reports[-1].reason == "aborted"
-
-
-async def test_escape_first_closes_the_suggestions() -> None:
-    async with stage() as on:
-        on.app.use_choices(ScreenChoices(vim_keys=True))
-        await on.type("/th")
-        await on.pilot.press("escape")
-        assert sign(on) == " › "
-        await on.pilot.press("escape")
-        assert sign(on) == "[N]"
 
 
 async def test_text_over_a_question_is_text_also_in_normal_mode() -> None:

@@ -53,9 +53,3 @@ async def test_only_colours_that_are_drawn_are_looked_up(monkeypatch: pytest.Mon
         await pilot.pause()
 
         assert applied == {"line--heading-1", "line--muted"}
-
-
-async def test_an_unknown_name_is_an_error() -> None:
-    async with Host().run_test() as pilot:
-        with pytest.raises(KeyError, match="line--nothing"):
-            pilot.app.query_one(RowsView).style_named("nothing")

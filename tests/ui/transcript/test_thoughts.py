@@ -1,6 +1,6 @@
 """All thinking of the model is shown and folded by one key, also what comes later."""
 
-from tests.ui.row_kit import HostApp, answer, delta, started, user
+from tests.ui.row_kit import HostApp, answer, user
 from tests.ui.still import drawn, pressing, still_app
 from tests.ui.story import Story
 from tests.ui.transcript.test_conversation import many, seen, tell
@@ -34,17 +34,6 @@ async def test_one_key_shows_all_thinking_and_folds_it_again() -> None:
         await pilot.press("f5")
         await drawn(pilot)
         assert any("▸ thinking  first then" in row for row in seen(app.chat.body.conversation))
-
-
-async def test_thinking_that_comes_later_is_shown_too() -> None:
-    async with HostApp().run_test(size=SIZE) as pilot:
-        conversation = await tell(pilot, answer("A.", thinking="one\n\ntwo"))
-        conversation.show_thinking(True)
-        await tell(pilot, started("a2"), delta("three\n\nfour", "a2", "thinking"))
-
-        shown = "\n".join(seen(conversation))
-        assert "▏ two" in shown
-        assert "▏ four" in shown
 
 
 async def test_a_reader_further_up_keeps_the_text_in_sight() -> None:
