@@ -253,6 +253,7 @@ async def test_the_queue_tells_when_each_message_lands() -> None:
         (Story, "waits for you to send it"),
         (lambda: working().status("waiting_approval"), "waits for your answer"),
         (lambda: Story().run("x").step(0), "lands after this step"),
+        (lambda: Story().run("x").step(0).status("stopping"), "kept; the run ends now"),
     ],
 )
 async def test_a_message_says_what_it_waits_for(tell: Callable[[], Story], words: str) -> None:

@@ -171,11 +171,11 @@ def closed(kind: str | None) -> list[AgentEvent]:
             [run_started(), *SKIPPED, run_started(), *STEER],
             ["⤼ edit skipped: you steered #1", "↳ keep", "steered after step 1"],
         ),
-        # What the user did is shown once, and is no error.
+        # An action of the user is shown once, and not as an error.
         ([CANCELLED], ["· The run ends now: cancelled by the user."]),
         ([CANCELLED, RunEnded(reason="aborted", error="cancelled by the user")], ["── cancelled by you"]),
         ([RunEnded(reason="aborted", error="the program ends")], ["── cancelled: the program ends"]),
-        # So is an error.
+        # An error is shown once, too.
         ([REFUSED, FAILED], ["✖ The key is not accepted. Nothing was sent.", "── failed"]),
         ([FAILED.model_copy(update={"total_ms": 2_000})], ["✖ The key is not accepted.", "── failed · 2.0 s"]),
         ([*decided(decision="approve")], ["✔ bash"]),
