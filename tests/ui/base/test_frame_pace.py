@@ -5,6 +5,7 @@ from tui_agent.ui.base.app_type import (
     HEAD_SECONDS,
     IDLE_SHARE,
     INPUT_SECONDS,
+    LONGEST_PAUSE,
     MESSAGE_SECONDS,
     TYPED_SECONDS,
     FramePace,
@@ -42,13 +43,16 @@ def test_a_frame_waits_for_the_one_before_unless_the_user_types() -> None:
     assert not frames.is_painted(after=FRAME_SECONDS / 2)
 
 
-def test_a_slow_frame_is_followed_by_a_longer_pause() -> None:
+def test_a_slow_frame_is_followed_by_a_longer_pause_but_not_by_any() -> None:
     frames = Frames()
     frames.duration = 2 * FRAME_SECONDS / IDLE_SHARE
 
     assert frames.is_painted(after=0.0)
     assert not frames.is_painted(after=FRAME_SECONDS)
     assert frames.is_painted(after=FRAME_SECONDS)
+    frames.duration = LONGEST_PAUSE
+    assert frames.is_painted(after=LONGEST_PAUSE)
+    assert frames.is_painted(after=LONGEST_PAUSE)
 
 
 def test_typed_text_is_painted_before_the_rest_but_not_in_each_moment() -> None:

@@ -283,3 +283,20 @@ async def test_ten_thousand_messages_lay_out_only_what_is_in_sight() -> None:
 
         assert kept < 200
         assert "Then I run the tests." in "".join(seen(conversation))
+
+
+async def test_a_reader_further_up_keeps_the_text_in_sight_when_thinking_is_shown() -> None:
+    thoughts = "\n\n".join(f"thought {number}" for number in range(9))
+    async with HostApp().run_test(size=SIZE) as pilot:
+        events = [event for n in range(20) for event in (user(f"q {n}", f"u{n}"), answer("A.", f"a{n}", thoughts))]
+        conversation = await tell(pilot, *events, *many(10))
+        conversation.scroll_to(y=40, animate=False)
+        await pilot.pause()
+        top = next(row for row in seen(conversation) if "q " in row)
+
+        conversation.show_thinking(True)
+        conversation.flush()
+        await pilot.pause()
+
+        assert not conversation.following
+        assert top in seen(conversation)[:6]

@@ -29,16 +29,27 @@ from tui_agent.protocol.events import (
     CompactionUndone,
     Failed,
     FileChanged,
+    GuardrailTripped,
     HookFailed,
+    InputRejected,
     InputWarned,
+    LoopDetected,
+    McpStatus,
     MessageDelta,
     MessageDiscarded,
     MessageEnded,
     Noticed,
+    PermissionModeChanged,
     PlanProposed,
+    PlanResolved,
+    QuestionAnswered,
+    QuestionAsked,
     RunEnded,
     RunStarted,
     SessionLoaded,
+    SessionRepaired,
+    SessionSaveFailed,
+    StatusChanged,
     SteeringDelivered,
     StepRetry,
     TodoItem,
@@ -54,8 +65,10 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.server_question import FormField, ServerQuestion
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_notes import retried_text, server_answer_note
 from tui_agent.ui.transcript.transcript_parts import MAX_OUTPUT_ROWS, NotePart
 
 
@@ -184,6 +197,40 @@ def closed(kind: str | None) -> list[AgentEvent]:
             ["✔ bash", "✔ You allowed for this session: bash(git commit:*)"],
         ),
         ([*decided("skipped_user", decision="skip")], ["⤼ bash you skipped it #1"]),
+        ([SessionSaveFailed(id="s", error="disk full")], ["✖ disk full"]),
+        ([SessionRepaired(id="s", what="last line torn")], ["! The session was repaired: last line torn"]),
+        (
+            [HookFailed(event="e", name="h", error="", timed_out=True, fail_open=True)],
+            ["! Hook h did not answer in time; the call continues"],
+        ),
+        ([InputRejected(filter="pii", reason="a name", source="prompt")], ["⊘ Not sent to the model: a name (pii)"]),
+        (
+            [GuardrailTripped(name="g", lane="tool_input", severity="high", reason="r", halted=True)],
+            ["✖ Guardrail g (tool input): r"],
+        ),
+        (
+            [LoopDetected(tool="read", count=4, action="abort")],
+            ["! The model called read 4 times with the same input; the run was ended"],
+        ),
+        (
+            [LoopDetected(tool="read", count=4, action="nudge")],
+            ["! The model called read 4 times with the same input; the model was notified"],
+        ),
+        (
+            [McpStatus(server="s", state="failed", error="no such file")],
+            ["! Tool server s does not run: no such file · /mcp shows it"],
+        ),
+        ([PlanResolved(plan_id="p", accepted=False, note="smaller")], ["· Plan not accepted: smaller"]),
+        ([QuestionAsked(question_id="q", text="Which?", options=("a", "b"))], ["· Which?", "- a", "- b"]),
+        ([QuestionAnswered(question_id="q", text="a")], ["· You answered: a"]),
+        (
+            [StepRetry(attempt=2, max=2, wait_s=0.5, error_kind="server", text="HTTP 500", status=500)],
+            ["↻ HTTP 500; trying again in 0.5 s (attempt 2 of 2)"],
+        ),
+        # Other parts of the screen show these.
+        ([StatusChanged(status="idle"), McpStatus(server="s", state="ready")], []),
+        ([PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="settings")], []),
+        ([Noticed(code="settings_read", text="The settings were reloaded.")], []),
         ([InputWarned(filter="pii", text="a name", source="prompt")], ["! pii: a name"]),
         (
             [HookFailed(event="before_tool", name="audit", error="x")],
@@ -227,6 +274,24 @@ def test_events_become_rows(events: list[AgentEvent], rows: list[str]) -> None:
     assert [" ".join(row.strip(" ─").split()) for row in shown(events, 140) if row.strip()] == [
         row.removeprefix("── ") for row in rows
     ]
+
+
+def test_the_note_of_a_form_names_values_as_the_form_does() -> None:
+    kinds = {"Name": "text", "Gift": "flag", "Card": "flag", "Until": "flag", "Sizes": "choices"}
+    fields = tuple(FormField(name=label.lower(), title=label, kind=kind) for label, kind in kinds.items())  # pyright: ignore
+    question = ServerQuestion(server="shop", kind="form", message="Who?", fields=fields)
+    answers = {"name": "Ada", "gift": True, "card": False, "until": None, "sizes": ["s", "m"]}
+    event = ApprovalResolved(request_id="q", call_id="", decision="approve", by="user", answers=answers)
+
+    said = "You answered the server shop: Who? · Name = Ada · Gift = yes · Card = no · Until = no answer · Sizes = s, m"
+    assert server_answer_note(question, event) == said
+
+
+def test_a_retry_that_is_over_no_longer_says_when_it_comes() -> None:
+    text = "The model is overloaded (529); trying again in 4.0 s (attempt 2 of 10)"
+
+    assert retried_text(text, tried=True) == "The model is overloaded (529); tried again after 4.0 s (attempt 2 of 10)"
+    assert retried_text(text, tried=False) == "The model is overloaded (529); the run ended before an answer"
 
 
 def test_of_sub_agents_only_failures_are_shown() -> None:
