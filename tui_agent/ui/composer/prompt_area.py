@@ -308,6 +308,7 @@ class PromptArea(Vertical, ImmediateLayout):
         if busy != self.composer.busy:
             self.composer.busy = busy
             self._show_placeholder()
+        # Nothing is left to interrupt.
         if not busy:
             self.close_menu()
 

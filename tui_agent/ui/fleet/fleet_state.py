@@ -73,6 +73,7 @@ class FleetState:
         """Return the sums at a time in milliseconds since the epoch."""
         rows = self.rows.values()
         counts = count_rows(rows)
+        # A young fleet has fewer minutes behind it.
         begin = max(self.status.started, now - RATE_MINUTES * 60_000)
         ends = [row.spans[-1].ended for row in rows if row.ended and row.spans]
         recent = sum(1 for end in ends if end is not None and end >= begin)
@@ -160,6 +161,7 @@ class UnitFilter:
         self.states, self._words = "all", ()
 
     def _matches(self, row: UnitRow) -> bool:
+        # Ids, prompts and repositories never change; states and activities do.
         fixed = self._texts.get(row.id)
         if fixed is None:
             unit = row.unit
@@ -211,6 +213,7 @@ class FleetFiles:
             self._updates.put_nowait(InputRejected(str(errors.exceptions[0])))
         finally:
             self._driver = None
+            # It ends `updates`, whatever ended the driver; the files remain readable.
             self._updates.put_nowait(None)
 
     async def _take_refusals(self, driver: FleetConnection) -> None:
@@ -219,6 +222,7 @@ class FleetFiles:
 
     def _with_advice(self, status: FleetStatus) -> FleetStatus:
         """Say how units continue that no driver works on."""
+        # A fleet that is over has nothing to continue.
         if status.running or all(row.ended for row in status.rows):
             return status
         text = f"No driver works on this fleet. To continue its units: tui-agent fleet retry {self._out}"
@@ -247,6 +251,7 @@ class FleetFiles:
         try:
             is_driven = True
             while is_driven:
+                # Before the read, so that what the driver wrote last is read once more.
                 is_driven = self._driver is not None
                 lines = await asyncio.to_thread(unit.read)
                 for start in range(0, len(lines), MOST_EVENTS):

@@ -135,6 +135,7 @@ def scrubber_row(state: PlayState, width: int) -> ScrubberRow:
 
 def time_text(seconds: float) -> str:
     """Return seconds as `1:05` or `1:00:05`."""
+    # A sum of distances may be a rounding error below a whole second.
     minutes, rest = divmod(int(seconds + 1e-6), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -184,6 +184,7 @@ def change_blocks(changes: ProposedChanges, width: int) -> Iterator[list[Line]]:
     rows_of = [file_rows(file, width) for file in sorted(shown, key=lambda file: file.sort != "protected")]
     for has_diff, group in groupby(rows_of, key=lambda rows: len(rows) > 1):
         blocks = list(group)
+        # Files without a diff are one block: a list without empty rows between its names.
         yield from blocks if has_diff else [[row for rows in blocks for row in rows]]
     yield [row for tree in changes.trees for row in wrapped(tree_runs(tree), width)]
     if refused:
@@ -203,6 +204,7 @@ def file_rows(file: ProposedFile, width: int) -> list[Line]:
         rows += prefixed_lines(wrapped([(words, "warning")], width - _MARGIN), margin, margin)
         legend = [(VERSIONS, "muted")] if file.diff else []
         rows += prefixed_lines(wrapped(legend, width - _MARGIN), margin, margin) if legend else []
+    # The user decides about it, so every character is visible.
     rows += diff_rows(file.diff.files, width, clean=visible, named=False)
     if file.has_more:
         rows += prefixed_lines(wrapped([(CUT if file.diff else NO_DIFF, "muted")], width - _MARGIN), margin, margin)

@@ -103,6 +103,7 @@ def key_rows(answers: Iterable[tuple[str, str, bool]], width: int) -> list[Line]
         answers: key, text, and True if the answer counts now; any other is dim.
         width: cells of a row.
     """
+    # Rows may end only between answers; the three blanks there stay places to break.
     runs = [(text.replace(" ", _NO_BREAK).replace(_NO_BREAK * 3, " " * 3), style) for text, style in key_runs(answers)]
     rows = wrapped(runs, width)[:MAX_KEY_ROWS]
     return [Line(tuple((text.replace(_NO_BREAK, " "), style) for text, style in row.runs)) for row in rows]

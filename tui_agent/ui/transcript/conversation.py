@@ -106,6 +106,7 @@ class Conversation(TranscriptView):
             # Parts may be removed, so the keyboard's part is dropped.
             self._search, self._found_row = None, None
             self.cursor.select(None)
+        # After a rest, the first event is in the frame that it causes elsewhere, not in the timer's next one.
         if not self._unflushed and self.is_running and asyncio.get_running_loop().time() >= self._rest_until:
             self.call_later(self._tick)
         self._flush_soon()
@@ -113,6 +114,7 @@ class Conversation(TranscriptView):
     def _flush_soon(self) -> None:
         if not self._unflushed:
             self._unflushed = True
+            # They are paused while nothing changes, so that an idle program never wakes.
             for timer in (self._timer, self._clock_timer):
                 if timer is not None:
                     timer.resume()
@@ -137,6 +139,7 @@ class Conversation(TranscriptView):
             fold.show_thinking(self._fold.shows_thinking)
         self._fold, self._found_row = fold, None
         self.cursor = PartCursor(fold.transcript)
+        # Its matches are parts of the transcript that was shown before.
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
 
@@ -160,6 +163,7 @@ class Conversation(TranscriptView):
     def _flush_slice(self) -> bool:
         """Read and draw a slice of the changes; if there are more, schedule another flush and return True."""
         more = self._fold.flush() or self.read_on()
+        # In this order, so that a long text that is being read does not hold up the count.
         more = self._count_on() or more
         self.show_changes()
         if more:
@@ -177,6 +181,7 @@ class Conversation(TranscriptView):
                 self._timer.pause()
         elif now >= self._rest_until:
             self._unflushed = False
+            # An exception in the callback of a timer would end the app.
             more = call_or_fallback(self._flush_slice, self.report_fault)
             if now >= self._bar_due:
                 self._bar_due = now + BAR_SECONDS
@@ -223,6 +228,7 @@ class Conversation(TranscriptView):
         """Open what is chosen in full screen."""
         part = self.cursor.part
         if part is not None:
+            # A call has a page of its own, with more than its rows here; a piece is shown as it is.
             calls = part.call_ids if self.cursor.piece is None else ()
             cursor = self.cursor
             self.post_message(
@@ -327,6 +333,7 @@ class Conversation(TranscriptView):
     def search(self, query: str) -> Found:
         """Mark all matches, go to the one nearest to the end, and return their number. An empty query ends it."""
         self._search, self._found_row = (TranscriptSearch(self.transcript, query) if query else None), None
+        # From the end: what is searched was mostly said a moment ago.
         self._seeks = not self.previous_match()
         self.refresh()
         self._flush_soon()
@@ -334,6 +341,7 @@ class Conversation(TranscriptView):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Allow the keys of a search only while matches are marked."""
+        # Without marks their keys belong to other commands.
         if action in ("next_match", "previous_match", "close_search"):
             return self._search is not None
         return super().check_action(action, parameters)
@@ -373,6 +381,7 @@ class Conversation(TranscriptView):
             return False
         if not part.opened:
             part.toggle()
+        # Where an output or diff is cut, the part shows the rows with the match as well.
         if part.sought != self._search.query:
             part.sought = self._search.query
             part.changed()

@@ -94,6 +94,7 @@ class TextPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return the wrapped text with its margin."""
+        # What the user sent is shown whole; `sanitise` alone drops control characters.
         text = with_controls(self._text) if self._shows_controls else self._text
         rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
         return [row.prefixed((self._margin, "")) for row in rows]
@@ -236,8 +237,10 @@ class CommandPart(Part):
     def grow(self, output: str) -> None:
         """Add output."""
         self._output += output
+        # At twice the limit, so that not every chunk copies all of it.
         if len(self._output) > 2 * MAX_STORED_OUTPUT:
             least = len(self._output) - MAX_STORED_OUTPUT
+            # At a line end, so that the number of hidden lines stays exact.
             cut = self._output.find("\n", least) + 1 or least
             self._lines_gone += self._output.count("\n", 0, cut)
             self._output = self._output[cut:]
@@ -261,6 +264,7 @@ class CommandPart(Part):
         if output and len(last) < MAX_OUTPUT_ROWS:
             before, last = "", [before, *last]
         reader = OutputReader("muted")
+        # The colours that the hidden lines leave behind.
         reader.skip(before)
         # A line that redraws itself shows its end; of others the beginning fits the row.
         cut = [line[-width * 8 :] if "\r" in line else line[: width * 8] for line in last]
@@ -333,6 +337,7 @@ def picture_rows(thumbnail: str, width: int) -> list[Line]:
         pixels = base64.b64decode(match[3], validate=True)
     except (binascii.Error, ValueError):
         return []
+    # A journal is text from outside: its numbers must agree before a pixel is read.
     if len(pixels) != columns * rows * 3 or max(columns, rows) > LARGEST or not 0 < columns <= width:
         return []
     return [Line(_row(pixels, columns, rows, top)) for top in range(0, rows, 2)]

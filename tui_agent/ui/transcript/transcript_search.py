@@ -62,6 +62,7 @@ class TranscriptSearch:
         self._pattern = re.compile(re.escape(query), re.IGNORECASE)
         self._part: Part | None = None
         self._ordinal = 0
+        # A dict gives its newest entry at once: matches near the end are counted first.
         self._uncounted = dict.fromkeys(transcript.parts)
         self._counted: dict[Part, tuple[int, int]] = {}
         self.count = 0
@@ -83,6 +84,7 @@ class TranscriptSearch:
 
     def count_on(self) -> bool:
         """Count in the next slice of the text, new parts included; return False if everything was counted already."""
+        # Nearly all new parts are at the end.
         for part in reversed(self._transcript.parts):
             if part in self._counted or part in self._uncounted:
                 break
@@ -116,6 +118,7 @@ class TranscriptSearch:
             return 0
         if len(part.text) > LONGEST_LAID_OUT:
             return self._row_nearby(part, width)
+        # A match may be broken between rows, so all rows of the part are joined again.
         part.settle(width, 0, 1_000_000)
         ends: list[int] = []
         text = ""
@@ -124,6 +127,7 @@ class TranscriptSearch:
             text += ("\n" if line.joint is None else line.joint) + line.plain[line.indent :]
             ends.append(len(text))
         places = [match.start() for match in self._pattern.finditer(text)]
+        # The match is in what the layout leaves out, such as the signs of Markdown.
         if not places:
             return int(part.gap)
         place = places[min(self._ordinal, len(places) - 1)]
@@ -134,16 +138,19 @@ class TranscriptSearch:
         found = list(self._pattern.finditer(line.plain))
         if not found:
             return line
+        # The colours of a diff are worked out when it is drawn, and the marks go over them.
         runs = line.painted
         for match in found:
             runs = styled_over(runs, match.start(), match.end(), "found-here" if here else "found")
         return Line(tuple(runs), line.joint, line.indent, line.fill)
 
     def _matches(self, part: Part) -> int:
+        # Counting it now could take longer than a slice; the search returns to it once it is counted.
         if part in self._uncounted:
             return 0
         text = part.text
         length, count = self._counted.get(part, (-1, 0))
+        # A part grows or is replaced; to compare whole texts would cost as much as to count.
         if length != len(text):
             before, count = count, sum(1 for _ in islice(self._pattern.finditer(text), MAX_MATCHES))
             self._counted[part] = len(text), count
@@ -155,6 +162,7 @@ class TranscriptSearch:
         text = part.text
         match = next(islice(self._pattern.finditer(text), self._ordinal, None), None)
         before, whole = _rows_about(text[: match.start() if match else 0], width), _rows_about(text, width)
+        # Rows are about equally long everywhere, so the share of the text is that of the rows.
         row = round(part.height(width) * before / whole)
         first = max(0, row - _NEARBY)
         row += part.settle(width, first, row + _NEARBY)
@@ -280,6 +288,7 @@ class SearchLine(Horizontal):
     def close(self) -> None:
         """Hide the line."""
         self.display = False
+        # An emptied field is not another query.
         with self.prevent(Input.Changed):
             self._input.value = ""
         self.show_matches(Found())

@@ -61,6 +61,7 @@ class TranscriptView(LineView):
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the widget; the last one also shows how much is new below."""
+        # A part that cannot be drawn must not take the rows of the others with it.
         strip = call_or_fallback(lambda: super(TranscriptView, self).render_line(y), self._blank)
         text = self.chip if y == self.size.height - 1 else ""
         if text:
@@ -95,6 +96,7 @@ class TranscriptView(LineView):
         if self._follows or not transcript.width:
             return
         self._seen_count += news
+        # Laying out turns estimates into heights, which may bring other rows into the window.
         while True:
             total = transcript.total
             transcript.settle(max(0, total - below), total)
@@ -133,6 +135,8 @@ class TranscriptView(LineView):
     def show_row(self, row: int) -> None:
         """Scroll so that a row is in the upper part of the view."""
         self._follows, self._seen_count = False, len(self.transcript.parts)
+        # The range needs the rows first, or the target would be cut at the old end. A third of the view stays above
+        # it: what was said before explains a match.
         self.set_rows(self.transcript.total)
         self.scroll_to(y=max(0, row - self.row_count // 3), animate=False)
         self.refresh()
@@ -162,11 +166,13 @@ class TranscriptView(LineView):
         below = self.scroll_offset.y - self.transcript.start(top) if top is not None else 0
         yield
         if top is not None and not self._follows:
+            # At another width the height of the part is an estimate again.
             self.transcript.settle(self.transcript.start(top), self.transcript.start(top))
             self._move_to(self.transcript.start(top) + min(below, max(0, top.height(self.transcript.width) - 1)))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end only while it is visible."""
+        # The view scrolled itself: the reader is where they were.
         if self._adjusting:
             if self._follows:
                 self.move_rows(round(new_value) - round(old_value))
@@ -238,6 +244,7 @@ class TranscriptView(LineView):
         self._adjusting = True
         changed = self.count_rows(self.transcript.total)
         if row is not None:
+            # Not `scroll_to`, which waits for a refresh: this frame would show the rows of the old place.
             self.scroll_target_y = self.scroll_y = max(0, min(row, self.max_scroll_y))
         self._adjusting = False
         self._bar_stale = self._bar_stale or changed or row is not None
@@ -277,6 +284,7 @@ class PartCursor:
     def step_piece(self, *, backwards: bool) -> bool:
         """Go to the next piece of the part, after the last one back to the whole part; False if there are none."""
         count = len(self._pieces())
+        # One more than there are pieces: 0 is the whole part.
         self._number = (self._number + (-1 if backwards else 1)) % (count + 1)
         return count > 0
 
@@ -345,5 +353,6 @@ class PartCursor:
         key = (part, self._number, width, part.opened, part.height(width))
         if key != self._key:
             self._key, self._known, self._label = key, part.pieces(width), ""
+            # Making the pieces lays the part out, which may change its height.
             self._key = (part, self._number, width, part.opened, part.height(width))
         return self._known
