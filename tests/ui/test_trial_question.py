@@ -26,8 +26,8 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.proposed_rows import VERSIONS, file_rows
-from tui_agent.ui.transcript.call_outcome import state_of
+from tui_agent.ui.text.decision_rows import VERSIONS, file_rows
+from tui_agent.ui.transcript.transcript_words import state_of
 
 pytestmark = pytest.mark.slow
 

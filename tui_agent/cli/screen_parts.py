@@ -20,7 +20,7 @@ from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-    from tui_agent.ui.fleet.fleet_files import FleetFiles
+    from tui_agent.ui.fleet.fleet_state import FleetFiles
     from tui_agent.workbench.plugins.plugin_entries import Plugin
     from tui_agent.workbench.plugins.plugin_loader import LoadedPlugins
 
@@ -167,7 +167,7 @@ async def show_fleet(out: Path) -> int:
     # Imported here: no other command needs fleets.
     from tui_agent.fleet.driver_control import connected
     from tui_agent.fleet.fleet_directory import is_driven
-    from tui_agent.ui.fleet.fleet_files import FleetFiles
+    from tui_agent.ui.fleet.fleet_state import FleetFiles
 
     if not await asyncio.to_thread(is_driven, out):
         return await _run_fleet_app(FleetFiles(out), out)

@@ -15,7 +15,7 @@ from tui_agent.fleet.driver_control import FleetConnection
 from tui_agent.fleet.fleet_directory import FleetDirectory
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.fleet_records import FleetStatus
-from tui_agent.ui.fleet.fleet_files import FleetFiles, FleetUpdate, InputRejected
+from tui_agent.ui.fleet.fleet_state import FleetFiles, FleetUpdate, InputRejected
 
 
 async def until(updates: AsyncIterator[FleetUpdate], kind: type[FleetUpdate]) -> FleetUpdate:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
-from tui_agent.ui.text.argument_rows import VERDICT_SIGNS, beside, exact_rows, marked_rows
+from tui_agent.ui.text.decision_rows import VERDICT_SIGNS, beside, exact_rows, marked_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped

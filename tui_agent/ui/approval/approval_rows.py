@@ -17,18 +17,17 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.state.call_records import changed_text, waiting_text
-from tui_agent.ui.text.argument_rows import (
+from tui_agent.ui.text.decision_rows import (
     argument_rows,
     argument_texts,
+    change_blocks,
     exact_rows,
     labelled_rows,
     script_rows,
 )
 from tui_agent.ui.text.diff_rows import MAX_LINES, diff_rows, line_count
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.proposed_rows import change_blocks
-from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
-from tui_agent.ui.text.shown_paths import shown_path
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, shown_path, visible
 from tui_agent.ui.text.styled_lines import prefixed_lines, width_of_runs, wrapped
 
 from .approval_reasons import OUTSIDE, is_split, part_rows, split_rows

@@ -7,8 +7,8 @@ from tui_agent.protocol.server_question import FormField, ServerQuestion
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import folded, wrapped
-from tui_agent.ui.transcript.markdown.markdown_blocks import parse_markdown
-from tui_agent.ui.transcript.markdown.markdown_layout import stacked
+from tui_agent.ui.transcript.markdown_blocks import parse_markdown
+from tui_agent.ui.transcript.markdown_layout import stacked
 
 _NAME = 40
 """Cells of the name of a server in a title."""

@@ -14,9 +14,9 @@ from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.facts.page_facts import ModelFact, ServerFact
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
-from tui_agent.ui.transcript.part_page import PartPage
 
 from .list_page import ListPage
 from .text_page import POLL_SECONDS, TextPage

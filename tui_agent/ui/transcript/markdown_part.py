@@ -57,6 +57,7 @@ class MarkdownPart(Part):
     def text(self) -> str:
         """Raw Markdown."""
         if self._fresh:
+            # Joined when it is asked for: to add each delta to a long text would be quadratic.
             self._text += "".join(self._fresh)
             self._fresh = []
         return self._text
@@ -84,6 +85,7 @@ class MarkdownPart(Part):
                 found, first = [CodeBlock(before.language, (*before.lines, *found[0].lines), fenced=True)], start
             blocks.extend((block, first, last) for block in found)
         raw = fenced_texts(self.text)
+        # The source has tabs and blanks as written; if it counts other fences, the parser's lines are safe.
         texts = raw if len(raw) == len(blocks) else ["\n".join(block.lines) for block, _, _ in blocks]
         return [
             Piece("code", without_controls(text), first, last, partial(layout_code, block))
@@ -212,6 +214,7 @@ class MarkdownPart(Part):
         exact = self._measured[0] == width
         self._width = width
         self.flush()
+        # Dropped rows return at their heights, so that nothing below them moves.
         if exact and len(heights) == len(self._units):
             self._index = heights
         self._store_measured()
@@ -374,6 +377,7 @@ class PastedPart(FoldedPart):
         size = f"pasted {count_text(self._raw.count(chr(10)) + 1, 'line')}"
         if self.opened:
             return [Line(clipped((self._sign, (size, "muted")), width))]
+        # A first line may be megabytes long.
         first = one_line(with_controls(self._raw.lstrip()[: 8 * width].partition("\n")[0]), width)
         room = max(0, width - width_of_runs([self._sign]) - len(size) - 2)
         return [Line(clipped((self._sign, (clip(first, room), ""), (f"  {size}", "muted")), width))]
@@ -402,6 +406,7 @@ class ThinkingPart(FoldedPart):
 
     def flush(self) -> None:
         """Read the added text if it is shown."""
+        # Folded reasoning is not parsed: most of it is never opened.
         if self.opened:
             self._body.flush()
 

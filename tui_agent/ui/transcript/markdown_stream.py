@@ -96,6 +96,7 @@ class MarkdownStream:
 
     def feed(self, text: str) -> None:
         """Add text; nothing is parsed before the next flush."""
+        # What was read is dropped here and not line by line, which would copy the rest each time.
         self._raw = self._raw[self._at :] + text
         self._at = 0
 

@@ -1,15 +1,23 @@
-"""Widgets that draw rows whose strips they keep, so that a row that only moves is not drawn again."""
+"""Widgets that draw only what looks different: once for a batch of events, and no row that only moves again."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from math import ceil
+from typing import Any, ClassVar, Self, TypeAlias
 
+from rich.console import RenderableType
 from rich.segment import Segment
-from rich.style import Style
+from rich.style import Style, StyleType
+from textual import getters
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.geometry import Region
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
+
+from .app_type import any_app
 
 
 class DirectRefresh(Widget):
@@ -127,3 +135,108 @@ class RowStrips(DirectRefresh):
         base = self.style_of() if over is None else self.style_of() + over
         segments = [Segment(text, base + self.style_of(name) if name else base) for text, name in runs if text]
         return Strip(segments).adjust_cell_length(self.size.width, base)
+
+
+_gathered: "list[CoalescedRefresh] | None" = None
+"""Widgets that have changed in the current block of `settled_together`."""
+
+
+class CoalescedRefresh(DirectRefresh):
+    """A widget that calls `changed` for each change; `settle` runs once, after the events of the batch."""
+
+    _unsettled = False
+
+    def changed(self) -> None:
+        """Schedule one call of `settle`."""
+        if self._unsettled:
+            return
+        self._unsettled = True
+        if _gathered is not None and self.is_running:
+            _gathered.append(self)
+        else:
+            self.call_later(self.settle_once)
+
+    def settle(self) -> None:
+        """Draw the changes."""
+        self.refresh()
+
+    def settle_once(self) -> None:
+        """Draw the changes since the last call."""
+        self._unsettled = False
+        self.settle()
+
+
+@contextmanager
+def settled_together(call: Callable[[Callable[[], None]], object]) -> Generator[None]:
+    """Settle the widgets that change in the block at its end, without a message for each; `call` contains failures."""
+    global _gathered
+    outer, gathered = _gathered, list[CoalescedRefresh]()
+    _gathered = gathered
+    try:
+        yield
+    finally:
+        _gathered = outer
+    for widget in gathered:
+        call(widget.settle_once)
+
+
+_EIGHTHS = 8
+"""Steps of the thumb's ends within a cell."""
+
+_Look: TypeAlias = tuple[int, int, int, StyleType]
+"""Cells of the bar, first and last eighth of the thumb, and colours."""
+
+
+class SteadyScrollBar(ScrollBar, RowStrips):
+    """A scrollbar that ignores changes of the scrolled view that no cell of it shows."""
+
+    def __init__(self, *, thickness: int) -> None:
+        super().__init__(vertical=True, name="vertical", thickness=thickness)
+        self._drawn: _Look | None = None
+
+    def render(self) -> RenderableType:
+        bar = super().render()
+        self._drawn = self._look_of(bar)
+        return bar
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Draw the cells that look different."""
+        if repaint and not (regions or layout or recompose) and self._drawn is not None:
+            look = self._look_of(super().render())
+            if look == self._drawn:
+                return self
+            if look is not None and (look[0], look[3]) == (self._drawn[0], self._drawn[3]):
+                regions = tuple(self._moved(self._drawn[1], look[1]) | self._moved(self._drawn[2], look[2]))
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def _moved(self, before: int, now: int) -> set[Region]:
+        """Return the cells between two places of an end of the thumb."""
+        first, last = min(before, now) // _EIGHTHS, max(before, now) // _EIGHTHS
+        return {Region(0, first, self.size.width, last - first + 1)} if before != now else set()
+
+    def _look_of(self, bar: RenderableType) -> _Look | None:
+        """Return the look of a bar as `ScrollBarRender.render_bar` draws it; None if that is not known."""
+        size = self.size.height
+        if not isinstance(bar, ScrollBarRender):
+            return None
+        if not size or not bar.window_size or not bar.virtual_size or size == bar.virtual_size:
+            return size, 0, 0, bar.style
+        thumb = max(1, bar.window_size / (bar.virtual_size / size))
+        start = int((size - thumb) * (bar.position / (bar.virtual_size - bar.window_size)) * _EIGHTHS)
+        return size, start, start + ceil(thumb * _EIGHTHS), bar.style
+
+
+class SteadyScrollView(RowStrips, ScrollView):
+    """A view of rows, each of whose strips is kept, with a steady vertical scrollbar."""
+
+    app = getters.app(any_app)
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The vertical scrollbar; created when it is first used."""
+        if self._vertical_scrollbar is None:
+            bar = self._vertical_scrollbar = SteadyScrollBar(thickness=self.scrollbar_size_vertical)
+            bar.display = False
+            # Textual has no public way to choose the class of a scrollbar.
+            self.app._start_widget(self, bar)  # pyright: ignore[reportPrivateUsage]
+        return self._vertical_scrollbar

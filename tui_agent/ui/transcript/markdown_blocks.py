@@ -183,6 +183,7 @@ def _reader() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+    # A definition further down could change the target of a link that was read already.
     return reader.disable("reference")
 
 
@@ -311,6 +312,7 @@ def _runs(tokens: "Sequence[Token]") -> Iterator[Run]:
         if token.nesting < 0:
             if token.tag == "a" and links:
                 address, words = links.pop()
+                # The words of a link may name another address than the one that it opens.
                 if not _text_is_url("".join(words), address):
                     yield f" ({address})", "address"
             if styles:
