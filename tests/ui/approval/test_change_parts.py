@@ -30,24 +30,18 @@ def edit(old: str = OLD, new: str = NEW, around: str = "") -> ChangeParts | None
     return parts_of(args, around + old, around + new)
 
 
-def test_the_model_reads_the_parts_that_were_left_out() -> None:
-    parts = write()
-    assert parts is not None
-
-    some = parts.decision({0, 2})
-    assert (some.decision, some.input) == ("approve", parts.input_with({0, 2}))
-    assert some.note.startswith("I left out 1 of the 3 parts of this change:\n@@ -12,7 +12,6 @@\n line 12")
-    assert "\n-line 15\n" in some.note
-    assert "line two" not in some.note
-
-
-def test_all_parts_are_a_plain_yes_and_none_is_a_no() -> None:
+def test_all_parts_are_a_plain_yes_none_a_no_and_the_model_reads_which_were_left_out() -> None:
     parts = write()
     assert parts is not None
 
     assert parts.decision({0, 1, 2}) == ApprovalDecision(decision="approve")
     none = parts.decision(())
     assert none == ApprovalDecision(decision="deny", note="I accept none of the 3 parts of this change.")
+    some = parts.decision({0, 2})
+    assert (some.decision, some.input) == ("approve", parts.input_with({0, 2}))
+    assert some.note.startswith("I left out 1 of the 3 parts of this change:\n@@ -12,7 +12,6 @@\n line 12")
+    assert "\n-line 15\n" in some.note
+    assert "line two" not in some.note
 
 
 @table(
