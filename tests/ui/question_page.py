@@ -65,7 +65,7 @@ class QuestionPage(Generic[ScreenT]):
 
     @property
     def typed(self) -> list[str]:
-        """What went to the composer."""
+        """Text that went to the composer."""
         assert isinstance(self.screen.keys, ComposerKeys)
         return self.screen.keys.typed
 
