@@ -35,7 +35,7 @@ from tui_agent.protocol.events import Warned
 from tui_agent.protocol.regular_file import MAX_BYTES
 from tui_agent.providers import call, reply
 from tui_agent.settings import Locations, RuleSetting
-from tui_agent.ui.dialogs.fact_items import hook_items
+from tui_agent.ui.dialogs.chooser_page import hook_items
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
 from tui_agent.workbench.configuration.launch_options import LaunchOptions

@@ -8,8 +8,8 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools.unified_diff import diff_of
+from tui_agent.ui.approval.approval_pages import ChangePartsScreen
 from tui_agent.ui.approval.change_parts import change_parts
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 
 pytestmark = pytest.mark.slow
 

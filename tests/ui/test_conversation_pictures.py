@@ -16,9 +16,9 @@ from tui_agent.protocol.events import Failed, MessageEnded, PermissionDecided
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode
 from tui_agent.protocol.tool import Preview
+from tui_agent.ui.approval.approval_pages import ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts import change_parts
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.question_screen import AnswerRow, TypedKeys
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen

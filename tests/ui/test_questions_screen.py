@@ -10,7 +10,7 @@ from tests.ui.question_page import ComposerKeys, QuestionPage, empty_app, page_i
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen, GroupGrant
+from tui_agent.ui.approval.approval_pages import ApprovalListScreen, GroupGrant
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 
 pytestmark = pytest.mark.slow

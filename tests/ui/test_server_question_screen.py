@@ -11,6 +11,7 @@ from tests.ui.question_page import ComposerKeys, QuestionPage, empty_app, page_i
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
+from tui_agent.ui.approval.approval_summary import question_title
 from tui_agent.ui.approval.form_fields import ChoiceList
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS, SEEN_SECONDS
@@ -55,7 +56,9 @@ async def asked_in(
 ) -> AsyncIterator[QuestionPage[ServerQuestionScreen]]:
     """Show a question in a running app; its answers count."""
     clock = Clock()
-    screen = ServerQuestionScreen(question, open_page=open_page, keys=ComposerKeys(clock))
+    screen = ServerQuestionScreen(
+        question, open_page=open_page, keys=ComposerKeys(clock), title=question_title(question)
+    )
     async with page_in(pilot, screen, clock, size) as page:
         await pilot.pause()
         clock.now += SEEN_SECONDS
@@ -169,7 +172,8 @@ async def test_a_question_of_the_agent_takes_digits_arrows_enter_text_and_clicks
             assert page.answers == [ApprovalDecision(decision="approve", input={"1": "files"})]
 
         clock = Clock()
-        async with page_in(pilot, ServerQuestionScreen(AGENT_ASKS, keys=ComposerKeys(clock)), clock) as page:
+        screen = ServerQuestionScreen(AGENT_ASKS, keys=ComposerKeys(clock), title="")
+        async with page_in(pilot, screen, clock) as page:
             await pilot.press("enter")
             assert page.answers == [], "keys from before the question was seen go to the composer"
             await pilot.press("o", "k")

@@ -19,10 +19,11 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.approval.approval_pages import ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen, WholeDiffsPage
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
+from tui_agent.ui.dialogs.text_page import WholeDiffsPage
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.proposed_rows import VERSIONS, file_rows

@@ -12,8 +12,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview, Verdict
 from tui_agent.tools.unified_diff import diff_of
-from tui_agent.ui.approval.approval_reasons import danger_marks
-from tui_agent.ui.approval.approval_rows import ApprovalRows, line_counts, request_in_short, request_title
+from tui_agent.ui.approval.approval_rows import ApprovalRows
+from tui_agent.ui.approval.approval_summary import danger_marks, line_counts, request_in_short, request_title
 from tui_agent.ui.text.diff_rows import MAX_LINES
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import width_of_runs

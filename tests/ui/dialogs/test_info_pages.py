@@ -2,8 +2,8 @@
 
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.dialogs.info_pages import MAX_LISTED_CALLS, context_text, run_text
+from tui_agent.ui.dialogs.text_page import help_text
 from tui_agent.workbench.context_breakdown import CallShare, ContextBreakdown
 
 FULL = ContextBreakdown(

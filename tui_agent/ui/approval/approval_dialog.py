@@ -38,10 +38,9 @@ from .approval_answers import (
     first_answers,
     offered_answers,
 )
-from .approval_reasons import why_rows
-from .approval_rows import TITLE_FRAME, ApprovalRows, line_counts, request_title
-from .change_parts import ChangedText, ChangeParts, can_choose, change_parts, editable
-from .input_edit import InputEdit
+from .approval_rows import ApprovalRows
+from .approval_summary import TITLE_FRAME, line_counts, request_title, why_rows
+from .change_parts import ChangedText, ChangeParts, InputEdit, can_choose, change_parts, editable
 
 WIDE = 110
 """Columns from which the dialog leaves the tool panel free."""
@@ -270,6 +269,7 @@ class ApprovalDialog(Vertical):
         self.body.show(self._body_rows)
         self.lay_out()
         if self._traced:
+            # Its rows are there only after the layout.
             self.call_after_refresh(self.body.lead_to, self._trace_start())
 
     def toggle_answers(self) -> None:
@@ -300,6 +300,7 @@ class ApprovalDialog(Vertical):
         if self.step != "typing":
             self.lay_out()
             return
+        # Comparing earlier calls at each letter would delay the next one.
         self._show_typed_rule(with_past=False)
         if self._past_timer is not None:
             self._past_timer.stop()
@@ -491,6 +492,7 @@ class ApprovalDialog(Vertical):
         )
         if self.step == "asking" and not self._shows_all and not self.is_plan:
             choices = first_answers(choices, width)
+        # Text does not answer yet, so the keys beside it need no quiet moment.
         counts = self.row.guard.armed or self.field is not None
         unread = self._awaited is not None or not self.paged.read_to_end
         return [

@@ -13,7 +13,7 @@ from tui_agent.ui.base.commands import hint
 from tui_agent.ui.dialogs.question_screen import QuestionScreen
 from tui_agent.ui.text.sanitiser import one_line
 
-from .approval_rows import request_in_short
+from .approval_summary import request_in_short
 
 
 class AttentionLine(Widget):

@@ -66,6 +66,7 @@ class PromptAttachments:
         name = re.sub(r"[\[\]\s]+", " ", found.name)[-_NAME_LENGTH:].strip()
         kind = "image" if isinstance(found.block, ImageBlock) else "PDF"
         label, number = f"[{kind} {name} {found.size}]", 1
+        # Two images may have the same name and size.
         while self._blocks.get(label, found.block) != found.block:
             number += 1
             label = f"[{kind} {name} {found.size} #{number}]"
@@ -106,6 +107,7 @@ class PromptAttachments:
         return next((label for label in _labels(text) if label not in self._blocks), None)
 
     def _keep(self, sign: str, block: Attachment) -> None:
+        # A file that is attached again is the newest one.
         self._blocks.pop(sign, None)
         self._blocks[sign] = block
         while sum(len(block.data) for block in self._blocks.values()) > MAX_KEPT and len(self._blocks) > 1:

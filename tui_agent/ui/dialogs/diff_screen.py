@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.diff_facts import (
-    ChangedFile,
-    ChangedFileList,
-    DiffView,
-    FileChange,
-    FileDifference,
-)
+from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileChange, FileDifference
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -49,6 +43,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
 
     WHERE = "diff"
     KEYS = ("open_file", "other_view", "keep_file", "undo_file", "show_kept", "search", "close")
+    # Two rows of a diff below the list would say nothing; a key opens it.
     DETAIL_ROWS = 0
     DEFAULT_CSS = """
     DiffScreen.-beside .list-detail { width: 62%; }
@@ -103,6 +98,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
     def action_undo_file(self) -> None:
         """Ask whether to undo all changes of the selected file; the second time, undo them."""
         shown = self._shown
+        # Undo only what is on the screen: the differences of another file may still be compared.
         if shown is None or shown.file is not self.selected:
             return
         if shown.problem or self._busy():
@@ -175,6 +171,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
         self.use(found.files)
 
     def _compare(self) -> None:
+        # A new reading has new records, also for a path whose differences were shown before.
         if (file := self.selected) is not None and (self._shown is None or self._shown.file is not file):
             self.run_worker(self._compare_file(file), group="diff-file", exclusive=True, exit_on_error=False)
 
@@ -215,6 +212,7 @@ class DiffScreen(ListPage[ChangedFile, None]):
         # After a new reading the differences from before stay until the new ones are there.
         if shown is None or (shown.file.view, shown.file.shown) != (item.view, item.shown):
             return [Line(((_COMPARING, "muted"),))]
+        # Colouring a large diff takes longer than a frame, and each redraw asks for its rows.
         if self._rows[:2] != (shown, width):
             self._rows = shown, width, difference_rows(shown, width)
         return self._rows[2]
@@ -249,4 +247,5 @@ def path_text(path: str, width: int) -> str:
     whole = visible(path)
     if width_of_runs([(whole, "")]) <= width:
         return whole
+    # `one_line` counts cells and keeps the beginning, so it gets the path reversed.
     return one_line(whole[::-1], width)[::-1]

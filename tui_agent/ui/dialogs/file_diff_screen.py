@@ -31,6 +31,7 @@ class FileDiffScreen(ListPage[int, str]):
     WHERE = "hunks"
     KEYS = ("undo_parts", "mark_part", "close")
     DETAIL_ROWS = 0
+    # The parts are in full already.
     BESIDE = 100_000
     DEFAULT_CSS = """
     FileDiffScreen .list-search { display: none; }
@@ -57,6 +58,7 @@ class FileDiffScreen(ListPage[int, str]):
     def action_mark_part(self) -> None:
         """Mark the part at the cursor for the undo, or keep it."""
         if self._has_parts:
+            # A second press would undo other parts than it has named.
             self._marked ^= {self.rows.cursor}
             self._second_press.forget()
             self.say("")
@@ -143,6 +145,7 @@ class FileDiffScreen(ListPage[int, str]):
             starts.append(len(rows))
             rows.append(self.shown_row(place, place, width))
             part = [FileDiff(new_name=path, hunks=(hunk,))]
+            # Beyond the limit each part still has a row, so that it can be marked.
             drawn = self._diff_rows(part, place, width - _MARGIN, max(1, left))
             rows += [row.prefixed((" " * _MARGIN, "")) for row in drawn]
             left -= len(hunk.lines)
@@ -150,6 +153,7 @@ class FileDiffScreen(ListPage[int, str]):
 
     def _diff_rows(self, files: Sequence[FileDiff], place: int, width: int, most: int) -> Sequence[Line]:
         """Return the rows of a part, which are laid out once for a width."""
+        # Marking one part draws all of them again.
         if (place, width) not in self._drawn:
             self._drawn[place, width] = diff_rows(files, width, clean=visible, named=False, most=most)
         return self._drawn[place, width]

@@ -110,6 +110,7 @@ class ReportPage(TextPage):
         self._report, self._kept, self._totals = report, kept, totals
         self._rules = rules
         self._show_permissions = show_permissions
+        # All figures are of this moment, so that they agree with one another while the page is open.
         now = clock()
         self._run = figures(attention.of_run, now)
         self._session = figures(attention.questions, now)

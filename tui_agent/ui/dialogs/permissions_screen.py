@@ -153,6 +153,7 @@ class PermissionsScreen(ListPage[Entry, None]):
     def _read(self, *, anyway: bool = False) -> None:
         """Read rules, mode and decisions again, and show what changed."""
         self._in_force, status = self._rules.in_force(), self._status()
+        # Drawing twice a second would keep an idle program busy.
         seen = (self._in_force, status.mode, len(status.asking), self._hits().total)
         if seen != self._seen or anyway:
             self._seen = seen

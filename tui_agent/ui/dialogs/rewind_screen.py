@@ -78,6 +78,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         self._notice = "Comparing files …"
         self.at_work = False
         """True while a plan is made or carried out."""
+        # The keys below the list are answers once they carry out a plan.
         self._keys = AnswerRow(self._key_rows, clock, id="rewind-keys")
         self._guard = self._keys.guard
 
@@ -118,6 +119,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
 
     def leave(self) -> None:
         """Go back to the points, or close the page; nothing is changed."""
+        # Files that are being written cannot be left in the middle.
         if self.at_work:
             return
         if self._plan is None or self._call is not None:
@@ -143,6 +145,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         finally:
             self.at_work = False
             self.show(anew=True)
+            # The enter that opened the plan may still be held down.
             self.call_after_refresh(self._guard.drawn)
 
     def _notify_failure(self, reason: str) -> None:

@@ -167,6 +167,7 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         return (self._legend,)
 
     def on_resize(self, event: Resize) -> None:
+        # Textual calls the handler of `ListPage`, too.
         self._legend.styles.height = len(legend_rows(max(1, event.size.width - _FRAME)))
 
     def on_mount(self) -> None:
@@ -178,6 +179,7 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         return length_of(self._times(), self._clock())
 
     def _tick(self) -> None:
+        # After the end nothing moves, until another run has other calls.
         if self._times().in_progress or len(self.all_items) != len(self._times().calls):
             self.show_window()
 

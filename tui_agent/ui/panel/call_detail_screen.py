@@ -176,6 +176,7 @@ def _head_and_tail(path: Path) -> str:
         file.seek(0)
         if size <= FULL_OUTPUT_LIMIT:
             return file.read().decode("utf-8", "replace")
+        # Either cut may be inside a character.
         head = file.read(FULL_OUTPUT_LIMIT // 2)
         file.seek(-(FULL_OUTPUT_LIMIT // 2), 2)
         left = bytes_text(size - FULL_OUTPUT_LIMIT)

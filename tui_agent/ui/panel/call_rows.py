@@ -55,6 +55,7 @@ def tail_lines(view: CallViewState, style: str = "", most: int = TAIL_ROWS) -> S
     return [[(line, style)] for line in said.split("\n") if line.strip()][-TAIL_ROWS:]
 
 
+# Each step of the spinner asks again, mostly for the same output.
 @lru_cache(maxsize=32)
 def _newest_lines(text: str, style: str, most: int) -> Sequence[Sequence[Run]]:
     """Return the last lines that show something; colours set within `_TAIL_READ` characters before them count."""

@@ -241,6 +241,7 @@ class PanelRows:
         """Return the row of a place; None if it has none. Slow only while sub-agents are unfolded."""
         if place not in self._known:
             return None
+        # Calls of an unfolded sub-agent are below it, so that the places no longer ascend.
         return self._shown.index(place) if self.unfolded - {DONE} else bisect_left(self._shown, place)
 
     def call(self, row: int) -> LedgerCall | None:

@@ -8,7 +8,7 @@ from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.input_edit import InputEdit
+from tui_agent.ui.approval.change_parts import InputEdit
 from tui_agent.ui.text.sanitiser import sanitise
 
 CHANGE = Preview(kind="diff", text="--- a/x\n+++ b/x\n")
