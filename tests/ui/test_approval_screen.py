@@ -3,9 +3,10 @@
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import product
+from typing import Any
 
 import pytest
 from textual import on
@@ -114,6 +115,29 @@ async def asking_in(
         yield asked
 
 
+async def walk(
+    pilot: Pilot[None],
+    request: ApprovalRequest,
+    steps: Sequence[tuple[str, ...]],
+    answers: Sequence[object],
+    *,
+    typed: Sequence[str] = (),
+    **options: Any,
+) -> None:
+    """Press the keys of each step (`.` stands for a quiet moment) and find its words; only the last step answers."""
+    async with asking_in(pilot, request, **options) as asked:
+        for keys, *words in steps:
+            assert asked.answers == [], steps
+            for key in keys.split():
+                if key == ".":
+                    asked.clock.now += SEEN_SECONDS
+                else:
+                    await asked.press(key)
+            text = asked.text()
+            assert [word for word in words if word not in text] == [], (keys, text)
+        assert (asked.answers, asked.typed) == (list(answers), list(typed)), (steps, options)
+
+
 def keys_are_dim(asked: Asked) -> bool:
     """Return True if the answers are dim."""
     line = asked.screen.query_one("#approval-keys", RowsView).line_at(0)
@@ -128,23 +152,10 @@ async def test_some_keys_answer_some_do_nothing_and_text_goes_to_the_composer() 
     answers: dict[str, list[object]] = {"y": [YES], "n": [NO], "k": [ApprovalDecision(decision="skip")]}
     answers |= {key: [] for key in ("enter", "space", "p", "e", "tab", "f1", "ctrl+y")}
     answers |= {key: [None] for key in ("escape", "N", "x", "7", "é")}
+    answers |= {"right enter": [YES], "right right enter": [NO], "left left enter": [None]}
     async with empty_app() as pilot:
-        for key, expected in answers.items():
-            async with asking_in(pilot) as asked:
-                await asked.press(key)
-
-                assert (key, asked.answers) == (key, expected)
-                assert asked.typed == ([key] if key in "Nx7é" else [])
-
-        for keys, expected in (
-            (("right", "enter"), [YES]),
-            (("right", "right", "enter"), [NO]),
-            (("left", "left", "enter"), [None]),
-        ):
-            async with asking_in(pilot) as asked:
-                await asked.press(*keys)
-
-                assert (keys, asked.answers) == (keys, expected)
+        for keys, expected in answers.items():
+            await walk(pilot, REQUEST, [(keys,)], expected, typed=[keys] if keys in "Nx7é" else [])
 
 
 async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -> None:
@@ -167,27 +178,13 @@ async def test_the_rule_to_store_is_shown_first_and_counts_after_a_quiet_moment(
             ("p", "p", "project", (*past, *lasting)),
             ("p", "u", "user", (*past, *lasting)),
         ):
-            async with asking_in(pilot) as asked:
-                await asked.press(opening)
-                for word in words:
-                    assert word in asked.text()
-                await asked.press(key)
-                assert asked.answers == [], "a key held down must not get through"
-                assert keys_are_dim(asked), "the rule is another question"
+            granted = ApprovalDecision.model_validate({"decision": "approve", "scope": scope})
+            # A key held down must not get through: the rule is another question.
+            await walk(pilot, REQUEST, [(opening, *words), (key,), (f". {key}",)], [granted])
 
-                await asked.press_in_turn(key)
-                assert asked.answers == [ApprovalDecision.model_validate({"decision": "approve", "scope": scope})]
-
-        async with asking_in(pilot) as asked:
-            await asked.press("s", "right", "left")
-            text = asked.text()
-            assert [
-                word for word in ("bash(git commit -am x)", "no other question", "1 of 2") if word not in text
-            ] == []
-            await asked.press_in_turn("s")
-
-            narrow = ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -am x)")
-            assert asked.answers == [narrow]
+        narrow = ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -am x)")
+        words = ("bash(git commit -am x)", "no other question", "1 of 2")
+        await walk(pilot, REQUEST, [("s right left", *words), (". s",)], [narrow])
 
         async with asking_in(pilot) as asked:
             for _ in range(3):
@@ -223,17 +220,11 @@ async def test_a_rule_can_be_typed_and_is_shown_again_before_it_is_stored() -> N
             typed = ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -a:*)")
             assert asked.answers == [typed]
 
-        async with asking_in(pilot) as asked:
-            await asked.press_in_turn("p", "e", "x", "escape")
-            assert asked.screen.dialog.step == "confirming"
-
-            asked.clock.now += SEEN_SECONDS
-            await asked.press("e", *["backspace"] * 3, "space", "minus", "q", ")", "ctrl+s", "left")
-            assert "bash(git commit:*)" in asked.text(), "a proposed rule instead of the typed one"
-            assert "2 of 2" in asked.text()
-            await asked.press_in_turn("u")
-
-            assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
+        typing = "e backspace backspace backspace space minus q ) ctrl+s"
+        proposed = (f". {typing} left", "bash(git commit:*)", "2 of 2")
+        granted = ApprovalDecision(decision="approve", scope="user")
+        # Instead of a typed rule, a proposed one can be chosen.
+        await walk(pilot, REQUEST, [(". p . e x escape",), proposed, (". u",)], [granted])
 
 
 async def test_a_rule_counts_only_once_all_of_it_was_seen() -> None:
@@ -290,14 +281,8 @@ async def test_an_edited_input_is_allowed_and_an_unchanged_one_is_a_plain_yes() 
 
             assert asked.answers == [YES]
 
-        async with asking_in(pilot, REQUEST.model_copy(update={"preview": None})) as asked:
-            await asked.press("e", "x", "ctrl+s")
-            assert asked.answers == []
-            assert "this is not valid JSON" in asked.text()
-
-            await asked.press("escape")
-            await asked.press_in_turn("y")
-            assert asked.answers == [YES]
+        steps = [("e x ctrl+s", "this is not valid JSON"), ("escape . y",)]
+        await walk(pilot, REQUEST.model_copy(update={"preview": None}), steps, [YES])
 
 
 async def test_another_editor_gets_the_text_and_its_result_is_shown_before_it_counts() -> None:
@@ -342,13 +327,8 @@ async def test_a_plan_is_accepted_with_a_mode_or_declined() -> None:
             ("e X ctrl+s f n o enter", edited_and_declined),
             ("e X escape s", accepts),
         ):
-            async with asking_in(pilot, PLAN) as asked:
-                text = asked.text()
-                assert "Accept this plan?" in text
-                assert "1. Change price()" in text
-                assert "w why" not in text
-                await asked.press_in_turn(*keys.split())
-                assert (keys, asked.answers) == (keys, [decision])
+            shown = ("", "Accept this plan?", "1. Change price()")
+            await walk(pilot, PLAN, [shown, (keys.replace(" ", " . "),)], [decision])
 
 
 async def test_an_edited_plan_is_shown_again_before_it_is_accepted() -> None:
@@ -412,11 +392,7 @@ async def test_a_dead_key_says_why() -> None:
     ]
     async with empty_app((60, 20)) as pilot:
         for size, (key, request, reason) in product(((60, 20), (120, 40)), dead):
-            async with asking_in(pilot, request, size=size) as asked:
-                await asked.press(key)
-
-                assert reason in asked.text(), (key, size)
-                assert (asked.answers, asked.typed) == ([], [])
+            await walk(pilot, request, [(key, reason)], [], size=size)
 
 
 # --- the guard ------------------------------------------------------------------------------------------------------
@@ -443,13 +419,7 @@ async def test_keys_answer_only_once_they_are_bright_and_not_now_always_works() 
 
             assert asked.answers == [YES]
 
-        async with asking_in(pilot, quiet=False) as asked:
-            await asked.press("right", "enter")
-            assert asked.answers == []
-            assert "does not count yet" in asked.text()
-            await asked.press("escape")
-
-            assert asked.answers == [None]
+        await walk(pilot, REQUEST, [("right enter", "does not count yet"), ("escape",)], [None], quiet=False)
 
 
 async def test_paging_ends_a_run_of_letters_and_text_and_pastes_answer_nothing() -> None:
@@ -647,26 +617,15 @@ async def test_a_yes_to_a_long_input_counts_only_once_its_end_was_seen() -> None
 
             assert asked.answers == [YES]
 
-        async with asking_in(pilot, LONG) as asked:
-            await asked.press("end")
-            assert "rows above skipped" in asked.text()
-            await asked.press("y")
-
-            assert asked.answers == [YES]
+        await walk(pilot, LONG, [("end", "rows above skipped"), ("y",)], [YES])
+        unread = "scroll to the end (end) before a yes counts"
+        await walk(pilot, LONG, [("w y", unread), ("end y",)], [YES])
 
         async with asking_in(pilot, LONG) as asked:
             body = asked.screen.dialog.body
             body.scroll_to(y=body.max_scroll_y, animate=False)
             await pilot.pause()
             await asked.press("y")
-
-            assert asked.answers == [YES]
-
-        async with asking_in(pilot, LONG) as asked:
-            await asked.press("w", "y")
-            assert asked.answers == []
-            assert "scroll to the end (end) before a yes counts" in asked.text()
-            await asked.press("end", "y")
 
             assert asked.answers == [YES]
 
@@ -762,11 +721,12 @@ def test_at_every_width_all_is_third_and_later_is_among_the_answers(is_trial: bo
 
 
 async def test_f1_shows_all_answers_and_only_the_most_used_again() -> None:
+    words = ("y yes", "f no, because", "s session", "p always", "a all 3", "esc later", "w why", "k skip")
     async with empty_app((60, 20)) as pilot, asking_in(pilot, REQUEST, 3) as asked:
         before = asked.text()
         await asked.press("f1")
-        for words in ("y yes", "f no, because", "s session", "p always", "a all 3", "esc later", "w why", "k skip"):
-            assert words in asked.text()
+        text = asked.text()
+        assert [word for word in words if word not in text] == []
         await asked.press("f1")
         assert asked.text() == before
         assert asked.answers == []

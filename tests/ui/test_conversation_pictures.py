@@ -8,10 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.support.examples import only_long
+from tests.ui.approval.test_change_parts import CHANGE
 from tests.ui.row_kit import DIFF, HostApp, Teller, answer, apply_to, delta, run_ended, started, story, user
 from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.test_approval_screen import LONG, REQUEST, Clock
-from tests.ui.test_change_parts_screen import REQUEST as CHANGE
 from tui_agent.protocol.events import Failed, MessageEnded, PermissionDecided
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode

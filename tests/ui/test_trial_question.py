@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.approval.test_proposed_parts import shop
+from tests.ui.approval.test_change_parts import shop
 from tests.ui.stage import Clock
 from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
 from tests.ui.story import Story

@@ -16,8 +16,7 @@ from tui_agent.protocol.diffs import Diff, hunks_between, split_lines
 from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference
 from tui_agent.protocol.facts.rewind_facts import RewindOutcome
 from tui_agent.providers.scripted_provider import call
-from tui_agent.ui.dialogs.diff_screen import DiffScreen
-from tui_agent.ui.dialogs.file_diff_screen import BUSY, FileDiffScreen
+from tui_agent.ui.dialogs.diff_screen import BUSY, DiffScreen, FileDiffScreen
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.workbench.session_diff import SessionDiff
 

@@ -156,6 +156,7 @@ class ApprovalController(TypedKeys):
         self._reopen()
         if shown is not None and shown.is_current:
             shown.dismiss(None)
+        # The user waits for the question, so it need not wait for a pause.
         self._typed_at = float("-inf")
         self._screen.call_after_refresh(self.look, returns=True)
         return True
@@ -237,6 +238,7 @@ class ApprovalController(TypedKeys):
             follows: True right after an answer: the next question takes its own at once.
             returns: True if the user returns to a question, which takes its answer at once if it was seen.
         """
+        # A text folds the questions of its time; later ones may open.
         if not len(self._pending):
             self._folded = False
         request = None if self._folded else self._pending.next_to_open

@@ -374,9 +374,11 @@ class ApprovalDialog(Vertical):
             main = len(self._rows.rows(room, with_trace=self._traced, spaced=not compact))
         frame = 2 if self._is_roomy else 0
         gaps = 0 if compact or not frame else 1
+        # `_why_rows` reads it, and this only asks how many rows there would be.
         self._compact, was_compact = compact, self._compact
         head = len(self._head_rows(inner)) + len(self._why_rows(inner))
         self._compact = was_compact
+        # A reason takes the place of the gap.
         state = len(self._state_text(inner)) or int(bool(self.row.guard.reason) and not gaps)
         return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
 

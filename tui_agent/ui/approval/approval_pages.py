@@ -273,6 +273,7 @@ class ApprovalListScreen(MarkedItemsPage[ApprovalRequest, Answer | None]):
     def _shown_of_group(self) -> tuple[str, ...]:
         """Ids of the requests of the group whose input is on this page; the rule answers the others."""
         shown = [request.request_id for request in self._group if not self._rows[request.request_id].is_long]
+        # The rule is stored with one of them, even if all are too long for this page.
         return tuple(shown or [self._group[0].request_id])
 
     def _show_rule(self) -> None:
@@ -492,6 +493,7 @@ class ChangePartsScreen(MarkedItemsPage[ChangePart, Chosen]):
         return {"approve": yes, "deny": "discard" if self._is_trial else "no"}.get(name, ""), counts
 
 
+# Each move of the cursor draws all parts again.
 @lru_cache(maxsize=256)
 def _diff_rows(part: ChangePart, width: int) -> Sequence[Line]:
     return diff_rows([FileDiff(new_name=part.path, hunks=part.hunks)], width, clean=visible, named=False)

@@ -287,6 +287,7 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         if self.dialog.is_plan:
             self.dialog.show_plan(str(changed["plan"]))
             return
+        # Unchanged input was checked already, so it is a plain yes.
         same = changed == self._request.args
         note = f"I edited {self._edit.subject} before I kept it." if self._changed_text is not None else ""
         self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed, note=note))
@@ -319,6 +320,7 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
     def _answer_with_note(self, event: Input.Submitted) -> None:
         adds = self.dialog.step == "adding"
         note, kept = event.value.strip(), self._kept if adds else None
+        # A no has no input, so an edited plan goes with its words.
         if (edited := (self._accepted("") or {}).get("plan")) is not None:
             note = f"{note}\n\nThe plan as I edited it:\n\n{edited}"
         self.dismiss(ApprovalDecision(decision="approve" if adds else "deny", note=note, input=kept))

@@ -192,6 +192,7 @@ def why_rows(request: ApprovalRequest, width: int, *, with_reason: bool = True) 
         return []
     marks: list[Run] = []
     for mark in _marks(request):
+        # A mark is not broken at its blanks.
         marks += [("▲\u00a0", "error"), (visible(mark).replace(" ", "\u00a0"), "error strong"), ("   ", "")]
     reason = visible(short_reason(request)).replace("\n", " ")
     rows = beside("why", lambda room: _reason_rows(reason, room), width) if with_reason else []
@@ -208,6 +209,7 @@ def short_reason(request: ApprovalRequest) -> str:
     marks = _marks(request)
     is_said = consequences in marks or set(consequences.split(", ")) <= set(marks)
     is_said = is_said or consequences == f"changes {request.args.get('path')}"
+    # The marks above the reason say its first half already.
     reason = rest if rest and is_said else request.reason
     asking = sum(part.decision == "ask" for part in request.parts)
     whose = "it" if len(request.parts) < 2 else f"the part{'s' if asking > 1 else ''} marked ▲"
@@ -242,6 +244,7 @@ _OPERATORS = {"|": " | ", "&&": " && ", "||": " || ", ";": "; "}
 
 def is_split(command: str, parts: Sequence[DecisionPart]) -> bool:
     """True if the parts with their operators are the whole command, byte for byte, so that they can stand for it."""
+    # A script is read by its lines, which parts in columns would hide.
     if not 2 <= len(parts) <= MAX_SPLIT or "\n" in command or not all(part.text for part in parts):
         return False
     joined = [(_OPERATORS.get(part.operator, "\n") if number else "") + part.text for number, part in enumerate(parts)]

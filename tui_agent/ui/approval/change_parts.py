@@ -312,6 +312,7 @@ def _whole(name: str, facts: tuple[Run, ...]) -> ChangePart:
 def _read_text(path: Path) -> str | None:
     """Return a file of the workspace as text; None if it is none, or large."""
     try:
+        # The diff is about the link, not about the file that it leads to.
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
             return None
         return path.read_bytes().decode("utf-8")

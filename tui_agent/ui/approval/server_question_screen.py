@@ -73,6 +73,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self._foot, self._keep_above = foot, cover
         self._position, self._total = position, total
         self._title = title
+        # A question of the agent has its choices open from the start.
         self._fills = not question.server
         self._place = 0
         """Place of the question of the agent that is shown."""
@@ -231,6 +232,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self._fields.display = False
         self.set_focus(None)
         self.lay_out()
+        # The question is on the screen again and has to be seen again.
         self.guard.withdrawn()
         self.call_after_refresh(self.guard.drawn)
 

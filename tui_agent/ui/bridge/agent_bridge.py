@@ -21,8 +21,7 @@ from tui_agent.protocol.messages import unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 
-from .prompt_queue import PromptQueue
-from .user_messages import MessageEdits, PromptAttachments
+from .prompt_queue import MessageEdits, PromptAttachments, PromptQueue
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.

@@ -131,6 +131,7 @@ class SourcePage(ListPage[int, None]):
 
     def item_row(self, item: int, place: int, width: int) -> Line:
         digits = len(str(len(self._lines)))
+        # Colours depend on where a block begins: at fixed lines, they stay while the page scrolls.
         first = max(0, place - place % _AROUND)
         coloured = colour_lines(self._language, self._lines[first : first + _AROUND])[place - first]
         mark = "warning strong" if item == self._finding.line else "line-number"

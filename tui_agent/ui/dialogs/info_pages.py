@@ -127,6 +127,7 @@ class ReportPage(TextPage):
         if self.saving is None or self._added or self._rules is None:
             return
         allowed = self._allowed()
+        # Some rules of the set may be in force already.
         for line in (line for line in self.saving.rule.splitlines() if line not in allowed):
             if refused := self._rules.add(f"allow {line}"):
                 self.notify(refused, severity="warning", markup=False)

@@ -57,6 +57,7 @@ class Entry:
     origin: str
     rule: RuleFact | None = None
     """None for what is built in."""
+    # A rule that moves is still the same entry, so the cursor stays on it.
     number: int = field(default=0, compare=False)
     """Its place in the order in which everything is checked, from 1."""
 
@@ -134,6 +135,7 @@ class PermissionsScreen(ListPage[Entry, None]):
 
     def _add(self, typed: str) -> None:
         text = " ".join(typed.split())
+        # A refused text stays in the field to be corrected.
         if refused := self._rules.add(text) if text else "":
             self.say(refused, "warning")
             return

@@ -73,6 +73,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         self._points: Sequence[RewindPoint] = ()
         self._point = 0
         self._plan: RewindPlan | None = None
+        # The conversation keeps the call; only what it did to files is undone.
         self._scope: Scope = "both" if call is None else "files"
         self._overwritten: set[Path] = set()
         self._notice = "Comparing files …"

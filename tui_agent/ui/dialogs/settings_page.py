@@ -72,6 +72,7 @@ class SettingsPage(ListPage[SettingFact, None]):
             # An editor may have changed the file meanwhile; then nothing is written.
             await self._settings.change(item.key, typed, seen=self._facts.content)
         except ConfigurationError as error:
+            # Someone else may have changed the file; the page shows what it has now.
             await self._read()
             self.say("Nothing was changed.", "warning")
             self._refused = str(error)
@@ -119,6 +120,7 @@ class SettingsPage(ListPage[SettingFact, None]):
     def _typed_value(self, item: SettingFact, typed: str) -> None:
         if self._is_busy:
             return
+        # An empty text removes a stored value, and none is stored.
         if not typed.strip() and not item.is_stored:
             self.end_asking()
             self.say("")

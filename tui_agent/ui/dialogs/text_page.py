@@ -232,6 +232,7 @@ def help_text(
 
 def fleet_help_text(width: int) -> Content:
     """Return the page of the screen of a fleet, wrapped to a width."""
+    # The first row is the blank one above a heading.
     return Content("\n").join(_key_rows(_FLEET_TITLES, width)[1:])
 
 

@@ -64,6 +64,7 @@ def head_rows(times: RunTimes, window: TimeWindow, now: float, width: int) -> li
     columns = max(1, width - room)
     cells = [" "] * columns
     step = next((step for step in _STEPS if step / span * columns >= _LEAST_TICK), _STEPS[-1])
+    # At multiples of the step, so that marks move with the bars.
     mark = int(start / step) * step
     while mark <= start + span:
         column, text = int((mark - start) / span * columns), f"╷{_mark_text(mark)}"

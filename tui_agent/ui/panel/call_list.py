@@ -135,6 +135,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
         change = self._rows.update(changed)
         if change.moved:
             self._keep_cursor(selected, is_done=is_done)
+        # Several events may come before the next drawing.
         self._moved = self._moved or change.moved
         self._changed.update(change.rows)
         self.changed()
@@ -158,12 +159,14 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
             self._lay_out()
         else:
             self._refresh_rows(changed)
+        # An idle program must not be woken five times a second.
         if self._timer is not None:
             (self._timer.resume if self.ledger.places["running"] else self._timer.pause)()
 
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
+        # What is unfolded are places in one ledger.
         self._rows.unfolded.clear()
         self._rows.ledger = ledger
         self._rows.rebuild(self._rows.chosen)
@@ -207,6 +210,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
 
     def _draw(self, row: int) -> Strip:
         is_still = self._surroundings.reduced_motion
+        # With reduced motion, neither the spinner nor tenths of a second move.
         context = RowContext(
             self.size.width,
             self._surroundings.clock(),
@@ -253,6 +257,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
         """Move the cursor to a call, and remove a filter that hides it. Unknown calls are ignored."""
         call = self.ledger.find(call_id)
         if call is not None:
+            # The filter or a fold hides it, or it is one of those that ended well.
             if self._rows.index_of(call) is None:
                 self.chosen = "all"
                 self._rows.reveal(call)
@@ -326,6 +331,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
             self._cancel_asked = (call.view.call_id, now)
             again = command("panel.cancel_call").key_text
             name = one_line(visible(call.view.name), 24)
+            # The words disappear when the second press no longer counts.
             self.notify(f"{again} again cancels #{call.number} {name}", timeout=CONFIRM_SECONDS, markup=False)
 
     def action_extend_call(self) -> None:

@@ -121,6 +121,7 @@ def _output_rows(view: CallViewState, width: int, whole: str | None) -> list[Lin
     live, outcome = view.live, view.outcome
     if live.is_cut and not view.ended:
         rows.append(Line((("… earlier output is not shown …", "muted"),)))
+    # The result has this output already, cut as the model reads it.
     so_far = "" if view.ended and outcome.result else live.text
     for text in filter(None, (whole or outcome.result, so_far, live.partial)):
         rows.extend(_text_rows(text, width))
@@ -161,6 +162,7 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
         return _trial_rows(view, changes.trial.proposed, width)
     rows = diff_rows(view.diff.files, width, clean=visible)
     unknown = (view.outcome.details or {}).get("files_changed", 0) is None
+    # One file with its differences needs no list above it.
     if all(file.diff for file in changes.files) and changes.count < 2 and not unknown:
         return rows
     listed = wrapped([(NOT_COMPARED, "muted")], width) if unknown else []
