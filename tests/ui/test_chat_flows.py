@@ -27,9 +27,8 @@ from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.tools.edit_tools import EditTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
-from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
+from tui_agent.ui.approval.approval_pages import ApprovalListScreen, ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.composer.prompt_parser import SlashCall, parse_slash_call
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.list_page import ListPage

@@ -112,8 +112,8 @@ def theme_names() -> tuple[str, ...]:
 
 def question_lines(request: ApprovalRequest) -> list[str]:
     """Return the question as a sentence, then the reason and the exact input with every character visible."""
-    from tui_agent.ui.approval.approval_reasons import why_rows
-    from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title
+    from tui_agent.ui.approval.approval_rows import ApprovalRows
+    from tui_agent.ui.approval.approval_summary import request_title, why_rows
 
     rows = [*why_rows(request, QUESTION_WIDTH), *ApprovalRows(request).rows(QUESTION_WIDTH, spaced=False)]
     return [request_title(request), *(row.plain.rstrip() for row in rows)]

@@ -152,8 +152,7 @@ class InputRouter:
             self.attachments.submit(event)
             return
         # Pages are loaded on demand.
-        from tui_agent.ui.dialogs.chooser_page import ChooserPage
-        from tui_agent.ui.dialogs.fact_items import WORK_TREE, review_items
+        from tui_agent.ui.dialogs.chooser_page import WORK_TREE, ChooserPage, review_items
 
         def chosen(name: str | None) -> None:
             if name is None:

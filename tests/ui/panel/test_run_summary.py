@@ -1,4 +1,4 @@
-"""The newest run in two rows, one for the model and one for calls."""
+"""The newest run in two rows, one for the model and one for calls, and the counters of its calls by state."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,6 +6,8 @@ from rich.cells import cell_len
 
 from tests.ui.story import Story, working
 from tui_agent.ui.panel.time_bars import strip_row
+from tui_agent.ui.panel.tool_panel import counts
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.styled_lines import text_of_runs
 
@@ -42,10 +44,31 @@ def test_waiting_for_the_user_and_a_failure_are_seen_among_calls_that_ran() -> N
     assert "▚▚" in shown
 
 
-def test_before_the_first_run_it_is_empty() -> None:
-    assert drawn(Story()) == [""] * 4
-
-
 @given(st.integers(1, 120), st.floats(0, 10_000))
 def test_every_row_fits_the_width(width: int, later: float) -> None:
     assert all(cell_len(row) <= max(width, 8) for row in drawn(working().wait(later), width))
+
+
+def counted(story: Story, room: int = 1_000) -> str:
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+    return counts(ledger, room).plain
+
+
+def test_done_counts_no_call_that_failed_was_denied_skipped_or_cancelled() -> None:
+    story = Story().run("x").step(0)
+    story.call("read", "a.py")
+    for status in ("error", "timeout", "denied_user", "skipped_steering", "cancelled"):
+        story.call("bash", "make", status=status)
+
+    assert counted(story) == "1 done · 2 failed · 1 denied · 1 skipped · 1 cancelled"
+    assert counted(story, 20) == "1 done · 2 failed"
+
+
+def test_open_calls_are_counted_before_finished_ones() -> None:
+    story = working()
+    story.asks("c4", "edit", "src/price.py", "no rule")
+
+    assert counted(story) == "1 running · 1 needs you"
+    assert counted(story, 12) == "1 needs you"

@@ -1,7 +1,7 @@
-"""Reasons for a question beyond its title and its input: dangers, the reason, and the verdict on each part.
+"""An approval request in short: its title, its announcement, its dangers, and the reasons for the question. Pure.
 
-Pure. The dangers are words such as `deletes files`. They help the user to read and decide nothing: a request without
-them is not harmless.
+The dangers are words such as `deletes files`. They help the user to read and decide nothing: a request without them is
+not harmless.
 """
 
 import re
@@ -11,11 +11,140 @@ from dataclasses import replace
 from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import count_text
-from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
+from tui_agent.protocol.diffs import NO_DIFF
+from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest, DecisionPart
+from tui_agent.protocol.server_question import ServerQuestion
+from tui_agent.ui.state.call_records import changed_text, waiting_text
 from tui_agent.ui.text.decision_rows import VERDICT_SIGNS, beside, exact_rows, marked_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
+
+# --- titles -----------------------------------------------------------------------------------------------------------
+
+TITLE_NAME = 40
+"""Cells of the name of a tool, an agent or a server in a title."""
+TITLE_COMMAND, LEAST_OF_COMMAND = 24, 8
+"""Most cells of a command in the title of a question about its changes, and least in a narrow window."""
+WIDEST_TITLE = 100
+TITLE_FRAME = 8
+"""Cells of the frame beside a title."""
+UNIT, ASKER = "unit ", "#"
+"""Beginnings of the agent name in requests of a unit of a fleet, and in those that name the call of the sub-agent, such
+as `#2 Check the tests`; names of sub-agents have neither."""
+
+
+def request_title(request: ApprovalRequest, width: int = WIDEST_TITLE) -> str:
+    """Return the question as a sentence, with long names truncated, and a command to fit the width."""
+    if request.changes is not None:
+        return _changes_title(request, width)
+    if request.agent == DECIDED_BY_USER:
+        return f"{asked_question(request).removesuffix('?')} for you?"
+    return f"{asked_question(request)}{_asker(request)}"
+
+
+def line_counts(request: ApprovalRequest) -> str:
+    """Return the number of added and removed lines, such as ` +2 −1`, for behind a title; empty without a diff."""
+    diff = request.preview.diff if request.preview is not None and request.changes is None else NO_DIFF
+    return "".join(f" {sign}{count}" for sign, count in (("+", diff.added), ("−", diff.removed)) if count)
+
+
+def _asker(request: ApprovalRequest) -> str:
+    """Return the sub-agent or the unit that asks; empty for the agent itself."""
+    agent = one_line(visible(request.agent), TITLE_NAME)
+    if request.agent in ("main", DECIDED_BY_USER):
+        return ""
+    if request.agent.startswith(UNIT):
+        return f" · {agent}"
+    return f" · asked by {agent}" if request.agent.startswith(ASKER) else f" · sub-agent {agent}"
+
+
+def request_in_short(request: ApprovalRequest) -> str:
+    """Return the question and what it is about, for one line, such as `Run this command? make test`."""
+    title, path = request_title(request), request.args.get("path")
+    if request.changes is not None:
+        return f"{waiting_text(request.changes)}: {title[:1].lower()}{title[1:].partition('? ')[0]}?"
+    about = joined_lines(request.summary) or request.reason
+    if request.tool == "agent":
+        return title
+    if request.question is not None and not request.question.server:
+        return f"{title}: {about}"
+    if request.preview is not None and request.preview.kind == "diff" and isinstance(path, str):
+        # The title names the file already.
+        about = about.removeprefix(path).strip()
+    return f"{title} {about}".strip()
+
+
+def asked_question(request: ApprovalRequest) -> str:
+    """Return the question without who asks it."""
+    if request.question is not None:
+        return question_title(request.question)
+    preview, task = request.preview, request.args.get("task")
+    if preview is not None and preview.kind == "command":
+        return "Run this command?"
+    if preview is not None and preview.kind == "diff":
+        is_new = any(file.is_new for file in preview.diff.files)
+        return f"{'Create' if is_new else 'Edit'} {one_line(visible(_path_of(request)), TITLE_NAME)}?"
+    if request.tool == "agent" and isinstance(task, str) and task.strip():
+        return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
+    return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
+
+
+def _changes_title(request: ApprovalRequest, width: int) -> str:
+    rest = f" changed? {changed_text(request.changes)}{_asker(request)}" if request.changes is not None else ""
+    room = max(LEAST_OF_COMMAND, min(TITLE_COMMAND, width - cell_len(f"Keep what {rest}")))
+    command = one_line(visible(joined_lines(command_of(request))), room)
+    return f"Keep what {command or request.tool}{rest}".strip()
+
+
+def command_of(request: ApprovalRequest) -> str:
+    """Return the command of a request; empty if it has none."""
+    preview, command = request.preview, request.args.get("command")
+    if preview is not None and preview.kind == "command":
+        return preview.text
+    return command if isinstance(command, str) else ""
+
+
+def _path_of(request: ApprovalRequest) -> str:
+    """Return the path of a change as the call names it; without the workspace if it names the whole path."""
+    path, preview = request.args.get("path"), request.preview
+    if preview is None or not isinstance(path, str) or not path:
+        return (preview.path if preview is not None else "") or "this file"
+    inside = preview.diff.files[0].path if preview.diff else ""
+    is_inside = inside and path == preview.path and path.endswith(f"/{inside}") and path != f"/{inside}"
+    return inside if is_inside and OUTSIDE not in request.reason else path
+
+
+def title_has_path(request: ApprovalRequest) -> bool:
+    """True if the title shows the whole path of a change."""
+    path, preview = request.args.get("path"), request.preview
+    is_change = preview is not None and preview.kind == "diff" and isinstance(path, str) and bool(path)
+    return is_change and one_line(visible(shown := _path_of(request)), TITLE_NAME) == shown
+
+
+def _as_clause(sentence: str) -> str:
+    """Return a sentence with a small first letter, unless the first word is a name such as `API`."""
+    first = sentence.partition("\n")[0]
+    return first[:1].lower() + first[1:] if first[1:2].islower() else first
+
+
+def question_title(question: ServerQuestion) -> str:
+    """Return the question as a sentence."""
+    if not question.server and question.kind != "plan":
+        return "The agent asks you"
+    server = one_line(visible(question.server), TITLE_NAME)
+    match question.kind:
+        case "plan":
+            return "Accept this plan?"
+        case "form":
+            return f"The server {server} asks you"
+        case "url":
+            return f"Open a page for the server {server}?"
+        case "sign_in":
+            return f"Sign in to the server {server}?"
+        case "sampling":
+            return f"Let the server {server} ask the model?"
+
 
 # --- dangers ----------------------------------------------------------------------------------------------------------
 
@@ -55,7 +184,6 @@ MAX_REASON_ROWS = 2
 """Rows of the reason; the list of all rules has the rest."""
 
 _NO_RULE = re.compile(r"no rule allows `.*`(?=\Z|; asked again: )", re.DOTALL)
-_NO_RULE_FOR_PART = re.compile(r"(?:; )?no rule allows .*\Z", re.DOTALL)
 
 
 def why_rows(request: ApprovalRequest, width: int, *, with_reason: bool = True) -> list[Line]:
@@ -64,6 +192,7 @@ def why_rows(request: ApprovalRequest, width: int, *, with_reason: bool = True) 
         return []
     marks: list[Run] = []
     for mark in _marks(request):
+        # A mark is not broken at its blanks.
         marks += [("▲\u00a0", "error"), (visible(mark).replace(" ", "\u00a0"), "error strong"), ("   ", "")]
     reason = visible(short_reason(request)).replace("\n", " ")
     rows = beside("why", lambda room: _reason_rows(reason, room), width) if with_reason else []
@@ -80,18 +209,12 @@ def short_reason(request: ApprovalRequest) -> str:
     marks = _marks(request)
     is_said = consequences in marks or set(consequences.split(", ")) <= set(marks)
     is_said = is_said or consequences == f"changes {request.args.get('path')}"
+    # The marks above the reason say its first half already.
     reason = rest if rest and is_said else request.reason
     asking = sum(part.decision == "ask" for part in request.parts)
     whose = "it" if len(request.parts) < 2 else f"the part{'s' if asking > 1 else ''} marked ▲"
     shows_command = request.preview is not None and request.preview.kind == "command"
     return (_NO_RULE.sub(f"no rule allows {whose}", reason) if shows_command else reason) or "no rule decides this"
-
-
-def part_note(part: DecisionPart) -> str:
-    """Return the rule that allows or forbids a part, or its consequences or reason; empty if none needs a mention."""
-    if part.decision == "allow" or part.rule is not None:
-        return f"rule {part.rule}" if part.rule else ""
-    return _NO_RULE_FOR_PART.sub("", part.reason)
 
 
 def _marks(request: ApprovalRequest) -> tuple[str, ...]:
@@ -115,15 +238,24 @@ MAX_SPLIT = 12
 
 _GAP = "   "
 """Least blanks between a part and its note."""
+_NO_RULE_FOR_PART = re.compile(r"(?:; )?no rule allows .*\Z", re.DOTALL)
 _OPERATORS = {"|": " | ", "&&": " && ", "||": " || ", ";": "; "}
 
 
 def is_split(command: str, parts: Sequence[DecisionPart]) -> bool:
     """True if the parts with their operators are the whole command, byte for byte, so that they can stand for it."""
+    # A script is read by its lines, which parts in columns would hide.
     if not 2 <= len(parts) <= MAX_SPLIT or "\n" in command or not all(part.text for part in parts):
         return False
     joined = [(_OPERATORS.get(part.operator, "\n") if number else "") + part.text for number, part in enumerate(parts)]
     return "".join(joined) == command
+
+
+def part_note(part: DecisionPart) -> str:
+    """Return the rule that allows or forbids a part, or its consequences or reason; empty if none needs a mention."""
+    if part.decision == "allow" or part.rule is not None:
+        return f"rule {part.rule}" if part.rule else ""
+    return _NO_RULE_FOR_PART.sub("", part.reason)
 
 
 def part_rows(command: str, parts: Sequence[DecisionPart], width: int) -> list[Line]:
