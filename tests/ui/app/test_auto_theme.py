@@ -9,11 +9,12 @@ from tui_agent.ui.app.terminal_input import BackgroundReported
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 
 
 def app_with(theme: str, *, light: bool = False) -> TuiAgentApp:
     surroundings = TerminalEnvironment(reduced_motion=True, light=light)
-    return TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme=theme, surroundings=surroundings)
+    return TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), ChatOptions(surroundings=surroundings), theme=theme)
 
 
 @pytest.mark.parametrize(("light", "theme"), [(False, "dark"), (True, "light")])

@@ -3,7 +3,7 @@
 from textual.widgets import OptionList
 
 from tests.support.table import table
-from tui_agent.ui.app.session_picker import SessionInUse
+from tui_agent.ui.app.question_app import SessionInUse
 
 
 @table(("keys", "chosen"), [(("enter",), "fork"), (("down", "enter"), "look"), (("escape",), None), (("q",), None)])

@@ -15,7 +15,7 @@ from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.facts.screen_facts import ScreenChoices
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.chat.app_requests import SessionTarget
+from tui_agent.ui.chat.chat_options import ChatOptions, SessionTarget
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 
 
@@ -63,8 +63,10 @@ async def switching(*, running: bool = False, begun: bool = True, can_switch: bo
     bridge = bridge_to(agent, EventBus(Origin(session_id="one")), past=story.envelopes, rewind=rewinding)
     app = TuiAgentApp(
         bridge,
-        surroundings=TerminalEnvironment(reduced_motion=True, clock=lambda: story.now),
-        sessions=service if can_switch else None,
+        ChatOptions(
+            sessions=service if can_switch else None,
+            surroundings=TerminalEnvironment(reduced_motion=True, clock=lambda: story.now),
+        ),
     )
     async with app.run_test(size=(100, 30)) as pilot:
         await drawn(pilot)

@@ -16,12 +16,12 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.app.themes import ThemeCatalogue, ThemeProblem
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.app_requests import ReplayRequested
-from tui_agent.ui.chat.chat_options import ChatOptions
+from tui_agent.ui.chat.chat_options import ChatOptions, ReplayRequested
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
+
+from .fake_sessions import FakeService
 
 pytestmark = pytest.mark.slow
 
@@ -31,9 +31,9 @@ MINE = 'name = "mine"\n[colors]\nprimary = "{}"\n'
 def app_with(folder: Path, theme: str = "mine") -> TuiAgentApp:
     return TuiAgentApp(
         AgentBridge(FakeAgent(), EventBus()),
+        ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True)),
         theme=theme,
         themes_dirs=(folder,),
-        surroundings=TerminalEnvironment(reduced_motion=True),
     )
 
 
@@ -122,14 +122,11 @@ async def test_a_theme_file_that_stays_broken_is_named_once(tmp_path: Path) -> N
 
 
 async def test_a_session_that_cannot_be_replayed_is_a_notice() -> None:
-    faults = [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")]
-
-    async def fail(name: str, options: ChatOptions) -> InputTaker:
-        raise faults[int(name)]
-
-    app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_replay=fail)
+    service = FakeService()
+    service.replay_faults = [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")]
+    app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), ChatOptions(sessions=service))
     async with app.run_test():
-        for number in range(len(faults)):
+        for number in range(len(service.replay_faults)):
             app.post_message(ReplayRequested(str(number)))
             await until(
                 lambda number=number: sum("session cannot be replayed" in note for note in notes(app)) == number + 1

@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
-from typing import ClassVar
 
 from textual import on
 from textual.pilot import Pilot
@@ -14,8 +12,7 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tui_agent.protocol.facts.screen_facts import FirstPage, SessionOffer
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.chat import chat_body
-from tui_agent.ui.chat.app_requests import SessionRequested
+from tui_agent.ui.chat.chat_options import ChatOptions, SessionRequested
 from tui_agent.ui.chat.first_page import Welcome
 
 PAGE = FirstPage(
@@ -28,14 +25,10 @@ PAGE = FirstPage(
 class PageApp(TuiAgentApp):
     """Notes which sessions the user asked for."""
 
-    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [Path(chat_body.__file__).with_name("chat.tcss")]
-
     def __init__(self, page: FirstPage, kept: list[str], refusal: str) -> None:
-        super().__init__(
-            bridge_to(FakeAgent()),
-            sessions=PageService(page, kept, refusal),
-            surroundings=TerminalEnvironment(reduced_motion=True),
-        )
+        terminal = TerminalEnvironment(reduced_motion=True)
+        options = ChatOptions(sessions=PageService(page, kept, refusal), surroundings=terminal)
+        super().__init__(bridge_to(FakeAgent()), options)
         self.requests: list[tuple[str, str]] = []
 
     @on(SessionRequested)

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
+from tui_agent.cli.interactive import wrong_key_settings, wrong_theme_setting
 from tui_agent.cli.process.controlling_terminal import say, say_json, say_problem
-from tui_agent.cli.screen_parts import wrong_key_settings, wrong_theme_setting
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, settings_mistakes, value_of
 from tui_agent.workbench.configuration.definition_files import file_problems, own_definitions, project_definitions

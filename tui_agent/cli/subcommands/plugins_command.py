@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from tui_agent.cli.interactive import examine_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json
-from tui_agent.cli.screen_parts import examine_plugins
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions

@@ -1,20 +1,26 @@
-"""The sessions of one running app: passes one after another to the engine."""
+"""The sessions of one running app: the one on the screen, the next one, and the one to return to."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.facts.screen_facts import FirstPage
+from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.app_requests import OpenedSession, SessionService, SessionTarget
+from tui_agent.ui.chat.chat_options import ChatOptions, OpenedSession, SessionService, SessionTarget
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
-from .tui_agent_app import TuiAgentApp
-
 if TYPE_CHECKING:
+    # Imported at run time only when the user opens them.
+    from tui_agent.workbench.sessions.replay_source import ReplaySource
+
     from .session_screen import SessionScreen
+
+ReplayMaker: TypeAlias = "Callable[[ReplaySource, ChatOptions], InputTaker]"
+"""Returns the screen that replays a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +33,14 @@ class PreparedSession(OpenedSession):
 class AppSessions(SessionService):
     """The session on the screen, and the next one."""
 
-    def __init__(self, launch: SessionLaunch, bridge: AgentBridge) -> None:
-        """Begin with the session that the command line names, and its bridge."""
+    def __init__(self, launch: SessionLaunch, bridge: AgentBridge, load_replays: Callable[[], ReplayMaker]) -> None:
+        """Begin with the session that the command line names, and its bridge; `load_replays` is called for a replay."""
         self.options = launch.options
         """Options of the session on the screen."""
         self.bridge = bridge
         """Bridge of the session on the screen."""
         self._launch = launch
+        self._load_replays = load_replays
         self._left: SessionTarget | None = None
         self._next: PreparedSession | None = None
         self._wanted = asyncio.Event()
@@ -55,6 +62,11 @@ class AppSessions(SessionService):
 
         catalogue = SessionCatalogue.of_directory(self._launch.sessions_dir, self.options.cwd)
         return SessionScreen(catalogue, current=current, words=words)
+
+    async def replay(self, name: str, options: ChatOptions, /) -> InputTaker:
+        replay_of = self._load_replays()
+        session = name or self.bridge.session_id
+        return replay_of(await self._launch.read_replay(session, self.options.cwd, is_current=not name), options)
 
     async def find(self, words: str, /) -> str | None:
         return await self._launch.find(words, self.options.cwd)
@@ -90,19 +102,14 @@ class AppSessions(SessionService):
             self.options, self.bridge = self._next.options, self._next.bridge
             self._next = None
 
-    async def go_back(self, app: TuiAgentApp, reason: str) -> bool:
-        """Show the session before again, because the present one could not be opened.
-
-        Returns False if there is none.
+    async def previous(self) -> OpenedSession | None:
+        """Return the session before, because the present one could not be opened; None if there is none.
 
         Raises:
             TuiAgentError: it cannot be opened, either.
         """
         left, self._left = self._left, None
-        if left is None:
-            return False
-        app.show_session(await self.prepare(left), reason)
-        return True
+        return None if left is None else await self.prepare(left)
 
 
 def _age_text(time: int, now: int) -> str:

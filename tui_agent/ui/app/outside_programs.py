@@ -21,7 +21,7 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.ui.chat.app_requests import PictureRequested
+from tui_agent.ui.chat.chat_options import PictureRequested
 
 from .base_app import BaseApp
 

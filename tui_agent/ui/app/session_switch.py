@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from tui_agent.protocol.background import run_service
 from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
-from tui_agent.ui.chat.app_requests import OpenedSession, SessionRequested, SessionService, SessionTarget
-from tui_agent.ui.chat.chat_options import ChatOptions
+from tui_agent.ui.chat.chat_options import ChatOptions, OpenedSession, SessionRequested, SessionService, SessionTarget
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 

@@ -19,8 +19,7 @@ from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.part_page import PartPage
 from tui_agent.ui.transcript.search_line import SearchLine
 
-from .app_requests import PictureRequested
-from .chat_options import ChatOptions
+from .chat_options import ChatOptions, PictureRequested
 from .first_page import Welcome
 from .screen_state import ScreenState
 from .side_column import STEP, SideColumn
@@ -65,7 +64,7 @@ class ChatBody(Vertical, RowStrips):
         self._welcome = Welcome(
             options.label,
             options.ideas,
-            service=options.first_page,
+            service=options.sessions,
             use_draft=use_draft,
             leave=focus_composer,
             themes=options.theme_names,

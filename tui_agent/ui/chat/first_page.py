@@ -21,7 +21,7 @@ from tui_agent.ui.base.choice_texts import CYCLED_MODES, MODES
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
-from .app_requests import SessionRequested, SessionService, ThemeRequested
+from .chat_options import SessionRequested, SessionService, ThemeRequested
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."

@@ -115,7 +115,7 @@ class CommandActions:
         bridge = self._context.bridge
         if (opener := PAGE_OPENERS.get(command.where)) is not None and not self.offers(command_named(opener)):
             return False
-        if command.needs == "sessions" and self._context.options.first_page is None:
+        if command.needs == "sessions" and self._context.options.sessions is None:
             return False
         is_whole = bridge.bench is not None or bridge.status.pending
         is_here = is_whole or command.needs != "session"

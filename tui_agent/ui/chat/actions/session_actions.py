@@ -11,7 +11,7 @@ from tui_agent.protocol.facts.rewind_facts import RewindOutcome
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
-from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested
+from tui_agent.ui.chat.chat_options import ReplayRequested, SessionRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.clipboard import copy_text

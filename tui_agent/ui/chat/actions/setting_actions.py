@@ -7,7 +7,7 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ProviderError, TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
-from tui_agent.ui.chat.app_requests import ThemeRequested
+from tui_agent.ui.chat.chat_options import ThemeRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.text.sanitiser import visible
 
