@@ -74,13 +74,6 @@ async def shown(
         yield Shown(app, pilot, kept)
 
 
-async def test_tab_and_enter_resume_a_session() -> None:
-    async with shown() as page:
-        await page.pilot.press("tab", "down", "enter")
-        assert any(row.startswith("›") and "write the docs" in row for row in page.rows)
-        assert page.app.requests == [("resume", "s2")]
-
-
 async def test_a_starter_is_put_into_the_composer_and_not_sent() -> None:
     async with shown() as page:
         await page.pilot.press("tab", "down", "down", "down", "down", "down", "enter")
@@ -100,12 +93,16 @@ async def test_a_click_on_an_offer_chooses_it() -> None:
         assert page.app.requests == [("resume", "s1")]
 
 
-async def test_typing_on_the_page_goes_to_the_composer() -> None:
+async def test_typing_on_the_page_goes_to_the_composer_and_enter_resumes_a_session() -> None:
     async with shown() as page:
         await page.pilot.press("tab", "h", "i")
         assert page.draft == "hi"
         await page.pilot.press("ctrl+c", "tab", "escape")
         assert page.app.focused is page.app.chat.entry.composer
+
+        await page.pilot.press("tab", "down", "enter")
+        assert any(row.startswith("›") and "write the docs" in row for row in page.rows)
+        assert page.app.requests == [("resume", "s2")]
 
 
 async def test_the_first_run_explains_the_modes_and_offers_themes() -> None:
