@@ -57,6 +57,7 @@ async def test_the_highlighted_file_shows_its_first_lines_and_another_one_cancel
         await on.pilot.press("escape")
         await on.until(lambda: not preview.display)
 
+        heads.cancelled.clear()
         await on.pilot.press("ctrl+u", "at")
         await on.until(lambda: preview.place[0] == "docs/slower.md")
         await on.pilot.press("down")

@@ -42,13 +42,12 @@ from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
+from .app_sessions import SessionSwitcher
 from .base_app import THIN_SCROLLBARS, BaseApp
 from .frame_painter import first_frame
-from .live_themes import LiveThemes
-from .session_switch import SessionSwitcher
 from .terminal_driver import TerminalDriver, with_current_size
 from .terminal_signals import Notifications, TerminalSignals, UserPresence, notification_in
-from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
+from .themes import DEFAULT_THEME, LiveThemes, ThemeCatalogue, shipped_themes
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.

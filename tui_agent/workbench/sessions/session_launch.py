@@ -3,12 +3,12 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.amounts import age_text
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 from tui_agent.protocol.facts.screen_facts import FirstPage, HistoryTail, SessionOffer
@@ -84,9 +84,9 @@ class SessionLaunch:
         model, label = ("", DEMO_LABEL) if options.demo else (self.settings.model, "")
         return NextSession(options, glimpse, model, label)
 
-    async def first_page(self, options: LaunchOptions, age_text: Callable[[int, int], str]) -> FirstPage:
-        """Return the content of the first page of a session; `age_text` returns the words for the age of another."""
-        return await asyncio.to_thread(first_page, options, self.locations, age_text, first_run=self._first_run)
+    async def first_page(self, options: LaunchOptions) -> FirstPage:
+        """Return the content of the first page of a session."""
+        return await asyncio.to_thread(first_page, options, self.locations, first_run=self._first_run)
 
     async def keep_theme(self, name: str) -> str:
         """Write a theme into the user's new settings file and return its path."""
@@ -165,15 +165,10 @@ def is_first_run(locations: Locations) -> bool:
     return not locations.user_file.exists() and not locations.sessions_dir.exists()
 
 
-def first_page(
-    options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], *, first_run: bool
-) -> FirstPage:
-    """Return the content of the page. Blocks.
-
-    `age_text` returns the words for the age of a session, from two times in milliseconds: its own and the present.
-    """
+def first_page(options: LaunchOptions, locations: Locations, *, first_run: bool) -> FirstPage:
+    """Return the content of the page. Blocks."""
     return FirstPage(
-        sessions=_last_sessions(options.cwd, locations, age_text),
+        sessions=_last_sessions(options.cwd, locations),
         facts=_facts(options, locations),
         starters=DEMO_STARTERS if options.demo else starters_for(options.cwd),
         is_first_run=first_run,
@@ -200,7 +195,7 @@ def starters_for(folder: Path) -> tuple[str, ...]:
     return tuple(fitting[:3])
 
 
-def _last_sessions(folder: Path, locations: Locations, age_text: Callable[[int, int], str]) -> tuple[SessionOffer, ...]:
+def _last_sessions(folder: Path, locations: Locations) -> tuple[SessionOffer, ...]:
     """Return the sessions of a folder with the latest messages, without those that a program has open."""
     with IMPORTING:
         from tui_agent.session.journal import is_journal_open
