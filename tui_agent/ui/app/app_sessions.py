@@ -236,6 +236,7 @@ class AppSessions(SessionService):
         self._wanted.clear()
         if self._next is not None:
             if session_id := self.bridge.session_id:
+                # One that is not saved cannot be opened again: a new one takes its place.
                 self._left = SessionTarget(session_id if self.bridge.is_saved else None)
             self.options, self.bridge = self._next.options, self._next.bridge
             self._next = None

@@ -124,6 +124,7 @@ async def _run_with_engine(
     runner = EngineRunner(sessions, process, app.show_session, partial(use_on_screen, app, app.use_choices))
     async with asyncio.TaskGroup() as tasks:
         screen = tasks.create_task(app.run_async())
+        # Imports of the engine would take the processor from the first paint.
         painted = tasks.create_task(app.painted.wait())
         await asyncio.wait((screen, painted), return_when=asyncio.FIRST_COMPLETED)
         painted.cancel()

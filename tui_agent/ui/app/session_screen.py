@@ -245,6 +245,7 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
     async def _count_messages(self) -> None:
         shown = {entry.summary.id for entry in self.rows.items}
         others = (entry for name, entry in self._entries.items() if name not in shown)
+        # Those of this folder first: counting reads journals, and the others are not in sight.
         async for entries in self._catalogue.count([*self.rows.items, *others]):
             self._replace(entries)
 
@@ -262,6 +263,7 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
         """Show everything as it is now, and read the selected session once the cursor rests on it."""
         super().show(anew=anew)
         entry = self.selected
+        # With the size, because a renamed session is read anew.
         key = (entry.summary.id, entry.summary.size) if entry is not None else None
         if not self.is_attached or (key is not None and key == self._previewed):
             return
@@ -271,6 +273,7 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
             self.set_timer(PREVIEW_DELAY, lambda: self._begin_preview(entry, key))
 
     def _begin_preview(self, entry: SessionEntry, key: object) -> None:
+        # The cursor may have moved on.
         if key == self._previewed:
             self.run_worker(self._load_preview(entry, key), group="preview", exclusive=True, exit_on_error=False)
 

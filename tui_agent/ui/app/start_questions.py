@@ -25,6 +25,7 @@ def ask_before_start(launch: SessionLaunch) -> SessionLaunch | None:
     options = launch.options
     if not (options.trust or options.extras.is_safe) and not _ask_for_trust(launch):
         return None
+    # A prompt or a session of the command line is for a model, which the tour is not.
     if not (options.demo or options.prompt or options.continue_last or options.resume is not None):
         launch = _offer_demo(launch)
     if not launch.options.demo:
@@ -83,6 +84,7 @@ def ask_about_open_session(error: SessionOpenError, launch: SessionLaunch) -> Se
     answer = run_dialog(SessionInUse(error.session_id, theme=launch.settings.ui.theme))
     if answer is None:
         return None
+    # Two programs must never write one journal.
     if answer != "fork":
         return launch.with_options(replace(launch.options, keep_session=False))
     sessions = SessionCatalogue.of_directory(launch.sessions_dir, launch.options.cwd)

@@ -224,6 +224,7 @@ class TerminalDriver(LinuxDriver):
         self._writer = None
         super().start_application_mode()
         if self._writer_thread is not None and self._file is not None and self.is_terminal:
+            # Textual has just started it, and has no way to run without it.
             self._writer_thread.stop()
             self._writer_thread, self._writer = None, TerminalWriter(self._file)
         if self.is_terminal and not DISABLE_KITTY_KEY:
@@ -260,6 +261,7 @@ class TerminalDriver(LinuxDriver):
 
     def _await_answers(self) -> None:
         """Wait a moment for answers of the terminal: the shell would read a later one as typed text."""
+        # Blocking, because the event loop has ended by then; the reading thread still counts answers.
         while self._input.answers < self._questions and time.monotonic() < self._asked_at + _ANSWER_SECONDS:
             time.sleep(_ANSWER_SECONDS / 50)
 
@@ -272,6 +274,7 @@ class TerminalDriver(LinuxDriver):
         """Let the terminal report the mouse, or not."""
         if wanted != self._mouse:
             if not wanted:
+                # Before `_mouse` is false, because Textual then writes nothing.
                 self._disable_mouse_support()
             self._mouse = self.takes_mouse = wanted
             self._enable_mouse_support()

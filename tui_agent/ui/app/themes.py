@@ -143,6 +143,7 @@ class ThemeCatalogue:
             return None
         for folder in reversed(self.folders):
             path = folder / f"{name}.toml"
+            # The last folder first, because its theme replaces those of the same name.
             if name not in self._themes and os.path.isfile(path):
                 self._take(((path, _content(path)),))
         if name not in self._themes:
@@ -173,6 +174,7 @@ class ThemeCatalogue:
             if theme.name != path.stem:
                 problems.append(ThemeProblem(path, f"theme {path}: name: must be {path.stem!r}, like the file"))
             else:
+                # The user's own file wins over that of a plugin.
                 self._themes.setdefault(theme.name, theme)
         return tuple(problems)
 

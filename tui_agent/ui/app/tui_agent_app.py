@@ -237,9 +237,11 @@ class TuiAgentApp(BaseApp[None]):
 
     async def _begin_session(self, chat: ChatScreen, opened: OpenedSession, note: str, draft: str) -> None:
         old = self.chat
+        # Pages of the old session may still be above it.
         while not old.is_active:
             await self.pop_screen()
         old.bridge.detach()
+        # The draft is behind the search; only the search is in the composer.
         if old.entry.composer.searching:
             old.entry.composer.action_close_suggestions()
         await self._replace_chat(chat)

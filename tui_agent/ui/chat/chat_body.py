@@ -106,6 +106,7 @@ class ChatBody(Vertical, RowStrips):
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page, and in a wide window the right column beside it."""
+        # Without an update of all styles: `_arrange` does what the class stands for.
         self.add_class("-begun", update=False)
         self._welcome.display = False
         self.conversation.display = True
@@ -129,6 +130,7 @@ class ChatBody(Vertical, RowStrips):
         covered = max(0, body.bottom - (self.screen.size.height - rows)) if rows else 0
         if body.height - covered < LEAST_ABOVE:
             covered = 0
+        # Each assignment would lay the row out again.
         if self.conversation.styles.margin.bottom != covered:
             self.conversation.styles.margin = (0, 0, covered, 0)
             self._row.rearrange()
@@ -264,6 +266,7 @@ class ChatBody(Vertical, RowStrips):
 
     def open_search(self) -> None:
         """Open the search line; if it is open, edit its text."""
+        # The position before the first search is the one to come back to.
         if not self.search.is_open:
             self._followed_before_search = self.conversation.following
         self.close_drawer()

@@ -72,6 +72,7 @@ class SessionActions(ActionGroup):
 
         if outcome is None:
             return
+        # Never over what the user has typed meanwhile.
         if outcome.draft and not self._composer.text:
             self._composer.put_back(outcome.draft)
             self._composer.focus()
@@ -110,6 +111,7 @@ class SessionActions(ActionGroup):
         transcript = self._state().transcript.transcript
         is_code, number = wanted[1] is not None, int(wanted[2] or 1)
         texts = code_texts(transcript) if is_code else answer_texts(transcript)
+        # From the newest on, and no further: a long session has thousands of answers.
         text = next(islice(texts, number - 1, None), None)
         if text is None:
             what = "code block" if is_code else "answer"
