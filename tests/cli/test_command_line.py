@@ -210,7 +210,8 @@ def test_the_help_imports_no_command_and_has_the_first_sentence_of_each(tmp_path
 def test_the_first_screen_loads_neither_engine_nor_the_metadata_of_installed_packages() -> None:
     script = (
         "import sys; from tui_agent.cli.process.process_setup import begin_start; begin_start(); "
-        "import tui_agent.cli.interactive; from tui_agent.settings import Settings; Settings(effort='low'); "
+        "import tui_agent.cli.interactive, tui_agent.ui.app.app_start; "
+        "from tui_agent.settings import Settings; Settings(effort='low'); "
         "heavy = {'anthropic', 'importlib.metadata', *(f'tui_agent.{room}' for room in "
         "('agent', 'execution', 'permissions', 'providers', 'session', 'tools', 'trial'))}; "
         "print(sorted(heavy & set(sys.modules)))"
@@ -225,8 +226,9 @@ def test_a_start_imports_few_modules() -> None:
     """Each costs about half a millisecond and 40 kB."""
     script = (
         "import sys, threading; before = len(sys.modules); "
-        "from tui_agent.cli.interactive import _load_engine, Settings; screen = len(sys.modules) - before; "
-        "_load_engine(Settings()); [each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
+        "import tui_agent.cli.interactive, tui_agent.ui.app.app_start; "
+        "from tui_agent.ui.app.engine_runner import load_engine, Settings; screen = len(sys.modules) - before; "
+        "load_engine(Settings()); [each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
         "screens = (f'tui_agent.ui.approval.{name}_screen' for name in ('approval_list', 'server_question')); "
         "rare = {'html.entities', *screens}; "
         "print(screen, len(sys.modules) - before, len(rare & set(sys.modules)))"
@@ -244,8 +246,8 @@ def test_a_start_imports_few_modules() -> None:
 @table(("model", "printed"), [("claude-sonnet-5-5", "False True False"), ("openai/any", "False False True")])
 def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own(model: str, printed: str) -> None:
     script = (
-        "import sys, threading; from tui_agent.cli.interactive import _load_engine, Settings; "
-        f"before = 'anthropic' in sys.modules; _load_engine(Settings(model={model!r})); "
+        "import sys, threading; from tui_agent.ui.app.engine_runner import load_engine, Settings; "
+        f"before = 'anthropic' in sys.modules; load_engine(Settings(model={model!r})); "
         "[each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
         "print(before, 'anthropic' in sys.modules, 'openai' in sys.modules)"
     )

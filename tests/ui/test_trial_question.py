@@ -22,6 +22,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.approval.approval_pages import ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.text_page import WholeDiffsPage
 from tui_agent.ui.state.call_ledger import CallLedger
@@ -87,7 +88,8 @@ async def question(
     clock, agent = Clock(), Answers()
     clock.now = story.now
     app = TuiAgentApp(
-        bridge_to(agent, past=story.envelopes), surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)
+        bridge_to(agent, past=story.envelopes),
+        ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)),
     )
     async with app.run_test(size=size) as pilot:
         await shown(pilot)

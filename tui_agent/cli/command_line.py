@@ -175,7 +175,7 @@ def launch(**values: Any) -> int:
         say_problem(problem)
         return FAILED
     if values["theme"]:
-        from .screen_parts import refuse_unknown_theme
+        from .interactive import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:
@@ -196,7 +196,14 @@ def _run(options: LaunchOptions) -> int:
         return run_plain_mode(options) if options.plain else run_print_mode(options)
     from .interactive import run_interactive
 
-    return run_interactive(options)
+    return run_interactive(options, _examine)
+
+
+def _examine(folder: Path) -> str:
+    """Return the report of `doctor` for a folder, for the app. Blocks."""
+    from .installation_checks import examined
+
+    return examined(folder)
 
 
 def _refuse_beside_replay(values: dict[str, Any]) -> None:

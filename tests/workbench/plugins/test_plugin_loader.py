@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.workbench.plugins.conftest import Install
-from tui_agent.cli.screen_parts import examine_plugins
 from tui_agent.execution import HookBus
 from tui_agent.settings import Locations, Settings
+from tui_agent.ui.app.screen_settings import examine_plugins
 from tui_agent.workbench.plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
 
 GOOD = """
