@@ -19,7 +19,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, user_message
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.providers import Reply, ScriptedProvider, Wait, call, reply

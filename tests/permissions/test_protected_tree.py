@@ -8,8 +8,7 @@ import pytest
 from tests.permissions.conftest import Desk
 from tests.support.file_modes import enforce_file_modes
 from tui_agent.git import protected_tree as page
-from tui_agent.git.protected_names import fold_name, protected_name
-from tui_agent.git.protected_tree import ProtectedTree
+from tui_agent.git.protected_tree import ProtectedTree, fold_name, protected_name
 from tui_agent.git.repository_layout import data_directories, protected_repository
 
 

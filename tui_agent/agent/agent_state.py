@@ -18,7 +18,7 @@ from tui_agent.protocol.messages import (
     Usage,
     now_ms,
 )
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.permissions import (
     ApprovalRequest,
     PermissionChecker,

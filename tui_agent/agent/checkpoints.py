@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from tui_agent.context import UNANSWERED
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
+from tui_agent.context.registry import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
 from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import CheckpointRestored, CheckpointSaved, Warned
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, now_ms
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_state import AgentState

@@ -9,13 +9,13 @@ from functools import partial
 from itertools import islice
 from typing import Literal
 
+from tui_agent.context.compaction import shortened
 from tui_agent.context.guard import Compaction, ContextGuard
 from tui_agent.context.tokens import CHARACTERS_PER_TOKEN
-from tui_agent.context.transcript_text import shortened
 from tui_agent.protocol.errors import CompactionError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import CompactionEnded, CompactionStarted, CompactionUndone, SessionRewound, Warned
 from tui_agent.protocol.messages import AssistantMessage, Message, Usage, user_message
-from tui_agent.protocol.past_state import PastCompaction
+from tui_agent.protocol.past_session import PastCompaction
 from tui_agent.protocol.provider import ModelInfo, ModelProvider, ModelRequest, SystemPart, TokenCounter
 
 from .agent_state import AgentState

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Literal, TypeAlias, get_args
 
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
+from tui_agent.context.registry import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
 from tui_agent.execution import as_tool
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError

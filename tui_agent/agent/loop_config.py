@@ -24,7 +24,7 @@ from tui_agent.protocol.messages import (
     Usage,
     UserMessage,
 )
-from tui_agent.protocol.past_state import OpenCall, PastCompaction
+from tui_agent.protocol.past_session import OpenCall, PastCompaction
 from tui_agent.protocol.permissions import POLICY_MEMBERS, ApprovalRequest, PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.git.protected_names import names_project_definition, obeyed_name, protected_name
+from tui_agent.git.protected_tree import names_project_definition, obeyed_name, protected_name
 from tui_agent.git.repository_layout import protected_repository
 from tui_agent.git.repository_safety import settings_with_secret
 from tui_agent.protocol.errors import ConfigurationError

@@ -19,10 +19,10 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import RunEnded, ToolEnded
 from tui_agent.protocol.facts.page_facts import DefinitionFact
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.prompt_command import RESERVED_COMMANDS, PromptCommand
+from tui_agent.protocol.prompt_references import RESERVED_COMMANDS, PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.providers.model_table import model_of_family
+from tui_agent.providers.model_catalog import model_of_family
 from tui_agent.settings import Settings
 
 from .configuration.named_endpoints import target_of

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tui_agent.git.protected_names import obeyed_name
+from tui_agent.git.protected_tree import obeyed_name
 from tui_agent.permissions.commands.script_reader import SimpleCommand, names, read_script
 from tui_agent.permissions.commands.wrappers import SHELLS, WRAPPERS, base_name
 from tui_agent.permissions.rules.path_resolution import is_within
