@@ -29,21 +29,26 @@ from .update_channel import UpdateChannel, data_event
 async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
     """Run the tool and return the outcome. The timeout starts here, so that it does not count the user's time."""
     run, prepared = state.run, state.accepted
+    # Before the first wait: a poll for steering looks at the phase.
     state.phase = "running"
     claimed = None if run.claimed is None else claim_early_execution(state)
     publish_start(services, state, adopted_from=claimed.call_id if claimed else None)
     changes_nothing = prepared.read_only or place_of(state) != "outside"
+    # A crash between the effect and its record would leave a change that no session knows of.
     if services.before_effects is not None and not changes_nothing:
         refusal = await prepare_for_effects(services, state)
         if refusal is not None:
             if claimed is not None and run.early is not None:
+                # Its effect is real although this call is refused; another one may still take it over.
                 run.early.set_aside(claimed)
             return refusal
     holds = services.guardrails is not None and services.guardrails.check_output is not None
     run.channel = channel = UpdateChannel(state.received.call, services.hooks, services.publisher, holds=holds)
     execution = run.execution = claimed or _new_execution(state, prepared, channel)
+    # From here on its reports belong to this call.
     execution.channel = channel
     run.metrics, run.started_at = execution.metrics, execution.began_at
+    # Counted from the start of the execution, which an adopted one had long ago.
     _start_timer(state, execution)
     context = None if claimed else _context(services, state, execution)
     try:
@@ -55,6 +60,7 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
         if run.timer is not None:
             run.timer.cancel()
             run.timer = None
+        # A tool may report after its end, from a thread or a child, and those reports have no call.
         channel.close()
     # The paths are looked up on disk, so only for calls that may have written, and only if a policy compares them.
     if services.policy is not None and not changes_nothing:
@@ -71,6 +77,7 @@ def extend_time_limit(services: ExecutionServices, state: CallState, seconds: fl
         The new limit in seconds; None, and nothing happens, if the call has no limit or its tool does not run.
     """
     run = state.run
+    # More time for a call that is being stopped would promise what cannot be kept.
     if run.timer is None or run.execution is None or state.stopping is not None:
         return None
     run.timer.cancel()
@@ -131,10 +138,12 @@ async def prepare_for_effects(services: ExecutionServices, state: CallState) -> 
 def publish_start(services: ExecutionServices, state: CallState, *, adopted_from: str | None = None) -> None:
     """Publish the start of a call, once."""
     run, prepared = state.run, state.prepared
+    # Also published up front in some presets.
     if run.start_published:
         return
     run.start_published = True
     tool = prepared.tool
+    # Part of the event, so that a later process can find what this one left running.
     run.mark = secrets.token_hex(16) if tool is not None and tool.starts_processes else ""
     if run.resumed_from and run.resumed_from != state.received.call.id:
         adopted_from = run.resumed_from
@@ -163,6 +172,7 @@ def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChan
         tool=prepared.tool,
         raw_arguments=call.arguments,
         arguments=prepared.arguments,
+        # An execution that may outlive its call must not see the token of the call.
         token=CancellationToken() if state.run.early else state.token,
         grace=state.grace,
         metrics=state.run.metrics,
@@ -202,6 +212,7 @@ def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObj
     """Judge a call that a running tool considers, without starting it or asking the user (S3-15)."""
     tool = services.registry.find(name)
     if tool is None:
+        # A tool that asks about an unknown one must not take silence for a yes.
         return "deny"
     try:
         checked = checked_arguments(tool, arguments)
@@ -261,6 +272,7 @@ async def _run_with_update_hooks(
 async def _run_or_join(state: CallState, execution: ToolExecution, context: ToolContext | None) -> None:
     """Run the tool in this task, or wait for it where it runs; without a `context` it was started before."""
     try:
+        # In this task, so that the call's cancellation reaches the tool without a detour.
         if state.run.early is None and context is not None:
             await execution.run(context)
         else:
@@ -290,6 +302,7 @@ def _outcome(services: ExecutionServices, state: CallState, execution: ToolExecu
         case Crash() as crash:
             return stopping or crashed(state.received.call.name, crash, services.options.error_traceback)
         case ToolResult() as result:
+            # What the tool managed to say before it was stopped is still worth reading.
             if stopping is not None:
                 return with_partial(stopping, result)
             return Outcome("error" if result.is_error else "ok", result, "tool_error" if result.is_error else None)

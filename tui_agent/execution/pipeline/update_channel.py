@@ -74,6 +74,7 @@ class UpdateChannel:
         """Treatment of the reports, given that a hook or guardrail may still object to the result."""
         self.late = 0
         """Number of reports that came after the end and were dropped."""
+        # Read once: a hook that is added while the tool runs would see half of its reports.
         self.hooked = not hooks.events.isdisjoint({"before_update", "after_update"})
         """True if reports wait for hooks, so that `pump` must run."""
         self.drained = asyncio.Event()
@@ -99,6 +100,7 @@ class UpdateChannel:
         if threading.get_ident() != self._thread:
             # A thread may outlive the event loop; its reports are then late.
             with contextlib.suppress(RuntimeError):
+                # In order with the tool's end, which reaches the loop the same way.
                 self._loop.call_soon_threadsafe(self._take, update)
         else:
             self._take(update)
@@ -119,6 +121,7 @@ class UpdateChannel:
     async def drain(self) -> None:
         """Publish every queued report. Only `pump` calls this while it runs."""
         while self._waiting:
+            # Removed only afterwards, so that `pump` never ends before the last one is published.
             await self._pass(self._waiting[0])
             self._waiting.popleft()
 
@@ -128,6 +131,7 @@ class UpdateChannel:
         attached: list[UserBlock] = []
         for update in self.held:
             kind = update.stream if isinstance(update, OutputUpdate) else type(update).__name__
+            # Joined, because a forbidden word may be split between two reports.
             texts[kind] = f"{texts.get(kind, '')}{_content_of(update)}"
             if isinstance(update, ContentUpdate):
                 attached += [block for block in update.partial.content if not isinstance(block, TextBlock)]
@@ -187,6 +191,7 @@ class UpdateChannel:
         self.held.append(update)
         self._held_size += len(_content_of(update))
         while self._held_size > MAX_HELD_CHARACTERS and self.held:
+            # The newest output says most about how the call ended.
             self._held_size -= len(_content_of(self.held.popleft()))
 
     async def _pass(self, update: ToolUpdate) -> None:

@@ -72,6 +72,7 @@ class SteeringPoll:
 
     async def _receive(self, getter: SteeringGetter) -> None:
         try:
+            # A getter of another program may hang, and must not hold a cancelled run.
             answer = await self._run.within_grace(asked(getter, timeout=None), self._grace)
         except TimeoutError:
             return
@@ -136,6 +137,7 @@ class ConcurrencyGate:
         """
         self._ids.append(state.received.call.id)
         self._states.append(state)
+        # A call that never runs must hold up no other.
         if self._order is None or (settled and isinstance(state.prepared, RefusedCall)):
             return
         entry = self._entries[state.received.index] = self._order.add(state)
@@ -181,7 +183,9 @@ class ConcurrencyGate:
             state.admission.stale = True
             await state.unless_stopped(self._permits.acquire())
         else:
+            # A permit that is free needs no task that watches for a stop.
             await self._permits.acquire()
+        # Before the next wait, so that a stopped call gives it back.
         turn.holds_permit = True
         refusal = await self._steering_points.before_call(state)
         if refusal is None:
@@ -224,6 +228,7 @@ class ConcurrencyGate:
         entry = self._entries.pop(state.received.index, None)
         if self._order is not None and entry is not None:
             self._order.leave(entry)
+        # A new event for the next wait: one that stays set would wake its waiters at once.
         left, self._left = self._left, asyncio.Event()
         left.set()
 
@@ -302,6 +307,7 @@ class SteeringPoints:
 
         The user is not asked about a call while a message waits that the model must read first.
         """
+        # The user is about to be disturbed, so a message that waits is worth more now.
         self.begun = True
         await self.poll_on_message()
         return state.stopping
@@ -348,6 +354,7 @@ class SteeringPoints:
 
     async def after_wave(self, size: int) -> None:
         """Poll after the results of a wave were committed (S0-8, S0-14), if the mode does so."""
+        # After the commit: the message then follows results that the model has.
         if self._mode == "between_batches" or (self._mode == "between_calls" and size == 1):
             await self.poll()
 
@@ -372,6 +379,7 @@ class SteeringPoints:
                 return not self._has_waves or any(
                     other.turn.wave == wave and other is not state for other in self._states
                 )
+            # Without waves, a moment in which nothing runs is the boundary.
             case "between_batches":
                 return not self._has_waves and not any(other.phase == "running" for other in self._states)
             case "interrupt":

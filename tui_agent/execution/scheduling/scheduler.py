@@ -142,6 +142,7 @@ class ToolScheduler:
         """
         self._expect_open()
         (state,) = self._received((call,))
+        # Judged before it is published, so that the event can say whether the user will be asked.
         verdict = self._executor.early_verdict(state)
         self._add_state(state, verdict)
         if verdict == "allow":
@@ -153,6 +154,7 @@ class ToolScheduler:
     def _start_early(self, state: CallState) -> None:
         """Start a call before its message is complete, unless that could run something twice or half."""
         early, call, prepared = self._early, state.received.call, state.prepared
+        # First of all: what runs already must not be held back by what follows.
         claimed = early.claim(call.name, call.arguments) if early is not None else None
         if claimed is None:
             if early is not None and early.has_running_effects:
@@ -171,6 +173,7 @@ class ToolScheduler:
             call = state.received.call
             if not state.begun and not call.cut and isinstance(state.prepared, PreparedCall):
                 claimed = early.claim(call.name, call.arguments, only_effects=True)
+                # An effect that this call repeats has happened; only its result is still missing.
                 if claimed is not None:
                     state.run.early, state.run.claimed = early, claimed
 
@@ -199,6 +202,7 @@ class ToolScheduler:
         self._phase = "finishing"
         states = self._batch.states
         for state in states:
+            # Only now is the message complete; calls that run early never see it.
             state.answer = answer
         if self._early is not None:
             self._claim_effects(self._early)
@@ -210,6 +214,7 @@ class ToolScheduler:
                     # Half an effect is worse than a whole one, and what has started was complete.
                     if state.prepared.read_only or not (state.started or state.run.repeats_effects):
                         state.stop(output_limit(started=state.started))
+            # From here on polls are allowed, because no later call can change what a message means.
             self._gate.close()
             if any(state.approval.is_open for state in states):
                 # A message that came while the response streamed could not withdraw a question before.
@@ -239,6 +244,7 @@ class ToolScheduler:
         self._expect_open()
         self._phase = "discarding"
         for state in self._batch.states:
+            # One that has ended or not begun has nothing that a call of the next message could take over.
             keeps = state.run.early is not None and state.phase in ("running", "settling")
             state.set_aside(set_aside(reason) if keeps else cancelled(reason, started=state.started))
         await self._wait_until_idle()
@@ -302,6 +308,7 @@ class ToolScheduler:
 
     def _stoppable(self, call_id: str) -> CallState | None:
         for state in self._batch.states:
+            # The first one to stop a call gives the reason.
             stoppable = state.phase in ("waiting", "running", "settling") and state.stopping is None
             if state.received.call.id == call_id and stoppable:
                 return state
@@ -310,6 +317,7 @@ class ToolScheduler:
     def _received(self, calls: Sequence[ToolCall]) -> list[CallState]:
         """Return the states of new calls; the first calls of a message are published as a batch."""
         for call in calls:
+            # Results are matched by id: the second call would take the first one's.
             if call.id in self._ids:
                 raise ConfigurationError(f"duplicate tool call id {call.id!r} in one message")
             self._ids.add(call.id)
@@ -391,10 +399,12 @@ class ToolScheduler:
         if state.finished is None:
             return
         outcome = state.finished.outcome
+        # Refusals are left out: a call that never ran has not failed at its work.
         if outcome.status in ("error", "timeout") and self._options.sibling_abort and _aborts_siblings(state):
             for other in self._batch.states:
                 other.stop(sibling_failed(state.received.call.name, state.received.call.id, started=other.started))
         if outcome.halts is not None:
+            # The first reason is the cause; what follows is mostly its consequence.
             if self._batch.halted is None:
                 self._batch.halted, self._batch.halted_why = outcome.halts, outcome.why or outcome.result.text
             for other in self._batch.states:
@@ -425,6 +435,7 @@ class ToolScheduler:
     def _close(self) -> None:
         """Answer every call without an answer, commit the results and publish the end of the batch, once."""
         for state in self._batch.states:
+            # A task that was cancelled before its first turn of the event loop ends nothing itself.
             if state.finished is None:
                 self._executor.end(state, state.stopping or cancelled("", started=state.started))
         if self._phase in ("finishing", "finished"):
