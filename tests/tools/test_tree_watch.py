@@ -12,8 +12,7 @@ from tests.rewind.sessions import git_work_tree
 from tui_agent.protocol.events import FileState
 from tui_agent.tools import file_states, tree_watch
 from tui_agent.tools.file_states import CONTENT_LIMIT, ContentStore, TreeChange, content_of, read_file_state
-from tui_agent.tools.search import tree_listing
-from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
+from tui_agent.tools.tree_watch import TreeWatch
 
 Changed = dict[str, tuple[bytes | None, bytes | None]]
 """Name → content before and after; None if the file did not exist or was not stored."""
@@ -200,19 +199,6 @@ def test_changes_are_incomplete_if_the_tree_grows_too_large(root: Path, monkeypa
     changes = watch.changes_since(before)
 
     assert ([change.path.name for change in changes.files], changes.is_complete) == (["a.txt"], False)
-
-
-def test_one_slow_scan_is_forgiven(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = tree_of(root, in_git=False).watch
-    monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
-    assert [watch.look() for _ in range(MAX_SLOW_SNAPSHOTS - 1)] == [None] * (MAX_SLOW_SNAPSHOTS - 1)
-    monkeypatch.undo()
-    assert watch.look() is not None
-
-    monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
-    assert [watch.look() for _ in range(MAX_SLOW_SNAPSHOTS)] == [None] * MAX_SLOW_SNAPSHOTS
-    monkeypatch.undo()
-    assert watch.look() is None
 
 
 @pytest.mark.slow
