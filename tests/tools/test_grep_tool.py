@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.grep_tool import SHOWN_CHARACTERS, SHOWN_WIDTH, GrepTool, matching_lines
 from tui_agent.tools.pinned_directory import ResolvedPath
@@ -41,7 +42,7 @@ def tree(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "text"),
     [
         ({}, "a.py:2:foo = 1\nsrc/b.py:3:foo()\nsrc/c.min.js:1:foo"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.file_modes import enforce_file_modes
+from tests.support.table import table
 from tests.tools.calls import Recorded, call, details_of
 from tests.tools.test_read_images import image
 from tui_agent.protocol.cancellation import CancellationToken
@@ -101,7 +102,7 @@ async def test_columns_page_through_one_long_line(read: ReadTool, root: Path) ->
         await call(read, path="a.txt", offset=2, column=999_999)
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "shown"),
     [
         (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[CR LF line endings]"),

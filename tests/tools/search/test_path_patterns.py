@@ -94,7 +94,7 @@ def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: 
         SearchScope.of(ResolvedPath(root / "d" / "sub"), root)
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "name"),
     [
         ("*a" * 30 + "b", "a" * 250),
@@ -114,9 +114,7 @@ def test_no_pattern_takes_long_whatever_the_name(root: Path, pattern: str, name:
     assert rules.leaves_out(f"{root}/x.log", is_directory=False)
 
 
-@pytest.mark.parametrize(
-    "pattern", ["*a*b*c", "x*[ab]*?*d", "*.*.*", "/s*b/*a*b", "*\\**b*", "*a*/b*c*d", "a*?*b", "*a**b*"]
-)
+@table("pattern", ["*a*b*c", "x*[ab]*?*d", "*.*.*", "/s*b/*a*b", "*\\**b*", "*a*/b*c*d", "a*?*b", "*a**b*"])
 def test_stars_match_as_in_git(root: Path, pattern: str) -> None:
     names = [
         "aXbXc",
