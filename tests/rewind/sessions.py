@@ -14,7 +14,7 @@ from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, ExecutionOptions, Sequential
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.facts.rewind_facts import RewindPoint
+from tui_agent.protocol.facts.change_facts import RewindPoint
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Call, Reply, reply

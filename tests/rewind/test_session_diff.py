@@ -12,7 +12,7 @@ from tests.support.file_modes import enforce_file_modes
 from tui_agent.git.git_program import find_bubblewrap
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import SessionRewound
-from tui_agent.protocol.facts.diff_facts import ChangedFile, DiffView
+from tui_agent.protocol.facts.change_facts import ChangedFile, DiffView
 from tui_agent.protocol.messages import TextBlock, UserMessage
 from tui_agent.providers.scripted_provider import call
 from tui_agent.session.journal_reader import read_journal

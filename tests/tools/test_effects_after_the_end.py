@@ -18,7 +18,7 @@ from tui_agent.protocol.provider import ModelRequest, StreamEvent
 from tui_agent.protocol.tool import EFFECTS_DATA
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step, call, reply
-from tui_agent.rewind.file_history import unobserved_commands
+from tui_agent.rewind.planner import unobserved_commands
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.tree_watch import Changes, TreeSnapshot, TreeWatch

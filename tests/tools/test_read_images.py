@@ -11,7 +11,7 @@ from PIL import Image
 from tests.support.table import table
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.media_type import image_type
+from tui_agent.protocol.prompt_references import image_type
 from tui_agent.tools.media import image_files
 from tui_agent.tools.media.image_files import MOST_PIXELS, SCALED_SIDE, load_image, size_of_image
 

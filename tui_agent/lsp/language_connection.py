@@ -22,10 +22,10 @@ from pygls.exceptions import JsonRpcException
 from pygls.io_ import run_async
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.language_server import LaunchedProgram
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import LaunchedProgram
 
 from .problems import Problem, parse_problems, path_of
 

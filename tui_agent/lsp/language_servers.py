@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.language_server import CodePlace, CodePosition, LanguageServer, LookupAnswer, LookupKind
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import CodePlace, CodePosition, LanguageServer, LookupAnswer, LookupKind
 
 from .problems import Findings, Problem, new_problems, path_of, start_of
 from .server_keeper import KeeperParts, ServerKeeper

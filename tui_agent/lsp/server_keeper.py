@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import AgentEvent, Warned
-from tui_agent.protocol.installation import install_command
-from tui_agent.protocol.language_server import LanguageServer, LaunchedProgram
+from tui_agent.protocol.programs import install_command
+from tui_agent.protocol.server_entries import LanguageServer, LaunchedProgram
 
 if TYPE_CHECKING:
     # The library is loaded in a thread, once a server starts.

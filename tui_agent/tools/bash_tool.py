@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.tool import Accesses, CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.trial import Layer, TrialFacts, Trials
 from tui_agent.protocol.value_checks import wrong_kind
 

@@ -5,12 +5,11 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from tui_agent.protocol.background import run_service
+from tui_agent.protocol.background import run_service, run_shielded_in_thread
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import AgentEvent, FileChanged
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import EFFECTS_DATA, DataUpdate, ToolContext
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .file_change import DIFF_LIMIT
 from .file_states import NamedTargets, TreeChange, diffs_of, named_paths

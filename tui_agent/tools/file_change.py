@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.diffs import NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError, Subject, ToolContext, ToolResult
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .atomic_write import lost_ownership, replace_file
 from .file_errors import os_errors_as

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.git.protected_tree import run_later
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.trial import (
     REPOSITORY,
     ChangeSort,

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.prompt_references import media_type_of
 from tui_agent.protocol.regular_file import FileReader
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.language_server import LookUp
+from tui_agent.protocol.server_entries import LookUp
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 from tui_agent.tools import BackgroundJobs, Workspace, default_tools, web_tools

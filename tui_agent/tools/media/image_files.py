@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock, JsonObject
+from tui_agent.protocol.programs import install_command
 from tui_agent.tools.processes.process import run_worker
 from tui_agent.tools.search.file_listing import BoundedBytes
 

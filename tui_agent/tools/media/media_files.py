@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.media_type import PDF, media_type_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
+from tui_agent.protocol.prompt_references import PDF, media_type_of
 from tui_agent.protocol.regular_file import FileReader
 from tui_agent.tools.text_format import counted
 

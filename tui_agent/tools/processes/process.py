@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 import psutil
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.programs import open_script
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .child_environment import child_environment
 from .command_launcher import wrap_argv
