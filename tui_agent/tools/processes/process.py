@@ -209,6 +209,7 @@ async def _run(
             if ending == "exited" and left is None:
                 await pump.wait(DRAIN_TIME)
                 ending = "enough" if pump.sated.is_set() else ending
+                # Only a command that ended by itself has put away on purpose what still runs.
                 left = await _find_left(process, mark, spec) if ending == "exited" else None
                 is_gone = ending == "exited" and left is None and (spec.ends_all or spec.on_left is not None)
                 seconds = time.monotonic() - started
