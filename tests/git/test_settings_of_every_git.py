@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sample_tools import sample_tools
+from tests.support.table import table
 from tests.tools.calls import call
 from tui_agent.git.git_program import settings_of_every_git, users_settings
 from tui_agent.git.git_settings import plain_git_settings
@@ -81,7 +82,7 @@ def test_the_file_that_makes_a_folder_a_repository_is_not_written(root: Path) ->
         path.write_text(content)
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     ["env -u GIT_CONFIG_COUNT git commit -m x", "GIT_CONFIG_COUNT=0 git commit -m x", "env -i git commit -m x",
      "unset GIT_CONFIG_COUNT; git commit -m x", "export GIT_CONFIG_COUNT=0 && git commit -m x",

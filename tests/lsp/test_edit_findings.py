@@ -16,8 +16,22 @@ import pytest
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.table import table
 from tests.workbench.quiet_bench import open_quietly
+from tui_agent.acp.session_updates import SessionUpdates
+from tui_agent.headless.plain_reporter import PlainReporter
 from tui_agent.lsp import language_servers
-from tui_agent.protocol.events import AgentEvent, Noticed, SteeringQueued, ToolEnded, Warned
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import (
+    AgentEvent,
+    FileChanged,
+    Noticed,
+    SteeringQueued,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+    Warned,
+)
+from tui_agent.protocol.messages import TextBlock
+from tui_agent.tools.unified_diff import diff_of
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.workbench import Workbench
 
@@ -241,3 +255,38 @@ async def test_a_server_ends_with_the_session_and_changes_nothing_behind_walls(t
     assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in started)
     assert written.exists() is not has_walls
     assert not [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+CHANGED = TextBlock(text="Changed a.py (+1 −0 lines).")
+FOUND = TextBlock(text="New problems after this change:\na.py:1:1: error: x (ruff)")
+EVENTS = (
+    ToolQueued(call_id="c", name="edit", args_raw={"path": "a.py"}, index=0, summary="a.py"),
+    ToolStarted(call_id="c", name="edit", args={"path": "a.py"}, summary="a.py"),
+    FileChanged(path="/w/a.py", change="modified", call_id="c", diff=diff_of("", "x\n", "a/a.py", "b/a.py")),
+    ToolEnded(
+        call_id="c",
+        name="edit",
+        index=0,
+        status="ok",
+        is_error=False,
+        content=(CHANGED, FOUND),
+        details={"outcome": "+1 · 1 error", "problems": "1 error"},
+    ),
+)
+ENVELOPES = [Envelope(event, 1, 0, 0.0, Origin("s")) for event in EVENTS]
+
+
+def test_an_editor_gets_them_after_the_change() -> None:
+    fold = SessionUpdates(Path("/w"), terminals=False)
+    *_, last = [update for envelope in ENVELOPES for update in fold.apply(envelope)]
+    content = last.content  # type: ignore[union-attr]
+
+    assert [part.type for part in content] == ["diff", "content"]
+    assert "a.py:1:1: error: x (ruff)" in content[1].content.text
+
+
+def test_plain_mode_names_their_number() -> None:
+    reporter = PlainReporter(lambda _: ())
+    lines = b"".join(reporter.render(envelope) for envelope in ENVELOPES).decode().splitlines()
+
+    assert lines[-1] == "done: edit a.py: Changed a.py (+1 −0 lines). (3 lines): 1 error"

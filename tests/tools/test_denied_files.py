@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.execution.entry_points import execute_tool_calls
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
@@ -34,7 +35,7 @@ async def search(tool: Tool, policy: PermissionPolicy, **arguments: object) -> s
     return done.tool_results[0].text
 
 
-@pytest.mark.parametrize(
+@table(
     ("rules", "path", "lines"),
     [
         ([], ".", [".env", "a.txt", "secrets/key", "secrets/public", "src/.env"]),

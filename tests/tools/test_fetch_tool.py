@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.table import table
 from tests.tools.calls import call, details_of
 from tests.tools.web.conftest import Site, site
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
@@ -52,7 +53,7 @@ async def test_html_becomes_markdown_without_what_surrounds_it(fetch: FetchTool,
     assert details_of(result)["status"] == 200
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "body", "text"),
     [
         ("application/json", b'{"a": 1}', '{"a": 1}'),
@@ -69,7 +70,7 @@ async def test_text_stays_as_it_is(fetch: FetchTool, site: Site, kind: str, body
     assert f'">\n{text}\n</page>' in (await call(fetch, url=site.url("/"))).text
 
 
-@pytest.mark.parametrize("charset", ["punycode", "idna", "utf-7", "unicode_escape", "raw-unicode-escape"])
+@table("charset", ["punycode", "idna", "utf-7", "unicode_escape", "raw-unicode-escape"])
 async def test_a_charset_that_is_slow_or_makes_surrogates_is_not_used(
     fetch: FetchTool, site: Site, charset: str
 ) -> None:
@@ -150,7 +151,7 @@ async def test_the_address_of_a_redirect_cannot_end_the_frame(fetch: FetchTool, 
     assert str(details_of(result)["url"]).isascii()
 
 
-@pytest.mark.parametrize("header", ["Content-Type: a/b\u202e", "Content-Encoding: b\u202e"])
+@table("header", ["Content-Type: a/b\u202e", "Content-Encoding: b\u202e"])
 async def test_words_of_headers_are_short_and_without_hidden_characters(
     fetch: FetchTool, site: Site, header: str
 ) -> None:
@@ -202,9 +203,7 @@ async def test_a_server_that_drips_is_given_up(fetch: FetchTool, site: Site, mon
         await call(fetch, url=site.url("/"))
 
 
-@pytest.mark.parametrize(
-    "answer", [b"", b"HTTP/1.1 200", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"]
-)
+@table("answer", [b"", b"HTTP/1.1 200", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"])
 async def test_an_answer_without_http_is_an_error(fetch: FetchTool, site: Site, answer: bytes) -> None:
     site.answers["/"] = answer
 
@@ -218,9 +217,7 @@ async def test_the_character_set_of_the_page_itself_counts(fetch: FetchTool, sit
     assert "Łódź" in (await call(fetch, url=site.url("/"))).text
 
 
-@pytest.mark.parametrize(
-    "url", ["ftp://a.org", "file:///etc/passwd", "http://u:p@a.org", "http://ä.org", "http://a b", ""]
-)
+@table("url", ["ftp://a.org", "file:///etc/passwd", "http://u:p@a.org", "http://ä.org", "http://a b", ""])
 async def test_unclear_addresses_are_invalid(fetch: FetchTool, url: str) -> None:
     with pytest.raises(InvalidArgumentsError, match="url: "):
         await call(fetch, url=url)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tests.tools.calls import call, details_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
@@ -27,7 +28,7 @@ def tree(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "files"),
     [
         ({"pattern": "**/*.py"}, "a.py\nsrc/b.py\nsrc/deep/c.py"),
@@ -129,7 +130,7 @@ async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeyp
     assert "[the listing is incomplete because it took too long" in (await call(glob, pattern="*")).text
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         ({"pattern": "*", "path": "scr"}, r"scr does not exist; did you mean src/\?"),

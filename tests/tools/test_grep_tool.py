@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.tools.calls import call
+from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.grep_tool import GrepTool
+from tui_agent.tools.grep_tool import SHOWN_CHARACTERS, SHOWN_WIDTH, GrepTool, matching_lines
+from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search import file_listing
-from tui_agent.tools.search.content_search import LONGEST_LINE
+from tui_agent.tools.search.content_search import LONGEST_LINE, FileHits
 from tui_agent.tools.search.path_patterns import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
+
+from .calls import call
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def tree(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "text"),
     [
         ({}, "a.py:2:foo = 1\nsrc/b.py:3:foo()\nsrc/c.min.js:1:foo"),
@@ -171,3 +174,45 @@ async def test_an_incomplete_search_says_so(grep: GrepTool, tree: Path, monkeypa
     monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
 
     assert "[the search is incomplete because it took too long" in (await call(grep, pattern="foo")).text
+
+
+def shown_lines(workspace: Workspace, hits: dict[str, dict[int, int]], context: int = 0) -> list[str]:
+    found = [FileHits(name, columns) for name, columns in hits.items()]
+    return matching_lines(ResolvedPath(workspace.root), found, context, workspace, lambda: False)
+
+
+def test_context_lines_are_marked_and_groups_separated(workspace: Workspace, root: Path) -> None:
+    (root / "a").write_text("".join(f"{number}\n" for number in range(1, 21)))
+    (root / "b").write_text("x\n")
+
+    assert shown_lines(workspace, {"a": {2: 1, 4: 1, 10: 1}, "b": {1: 1}}, context=1) == [
+        *("a-1-1", "a:2:2", "a-3-3", "a:4:4", "a-5-5"),
+        *("--", "a-9-9", "a:10:10", "a-11-11"),
+        *("--", "b:1:x"),
+    ]
+
+
+def test_a_long_line_is_shown_around_its_match(workspace: Workspace, root: Path) -> None:
+    (root / "a").write_text("ä" * 5000 + "foo" + "y" * 5000 + "\n", "utf-8")
+
+    (line,) = shown_lines(workspace, {"a": {1: 10_001}})
+
+    assert line.startswith("a:1:[4,900 characters …] ää")
+    assert "äfooy" in line
+    assert line.endswith("y [… 4,703 characters]")
+    assert len(line) < SHOWN_WIDTH + 100
+
+
+def test_a_long_result_is_cut(workspace: Workspace, root: Path) -> None:
+    (root / "a").write_text(("x" * 300 + "\n") * 1000)
+
+    lines = shown_lines(workspace, {"a": dict.fromkeys(range(1, 1001), 1)})
+
+    assert sum(map(len, lines)) < SHOWN_CHARACTERS + 100
+    assert lines[-1] == f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search to see the rest]"
+
+
+def test_a_deleted_file_is_reported(workspace: Workspace) -> None:
+    (line,) = shown_lines(workspace, {"a": {1: 1}})
+
+    assert line.startswith("[a has matches, but could not be read: ")

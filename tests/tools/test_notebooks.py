@@ -187,7 +187,7 @@ async def test_edit_inserts_and_deletes_cells(book: Path, workspace: Workspace) 
     assert cells[1:3] == BOOK["cells"][1:]
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "reason"),
     [
         ({"old_string": "r", "new_string": "s"}, "occurs in cells 1, 2; set cell, or replace_all"),
@@ -209,7 +209,7 @@ async def test_an_edit_that_does_not_fit_says_why(
     assert book.read_text() == FORMS["jupyter"](BOOK)
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         {"old_string": "a", "new_string": "b", "cell": 1, "cell_action": "delete"},

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.support.table import table
 from tests.tools.calls import call, details_of
 from tui_agent.tools import Workspace, default_tools
 
@@ -12,7 +11,7 @@ FAILED_TESTS = "printf 'two tests\\n\\033[31mFAILED\\033[0m test_a.py::test_b - 
 TRACEBACK = "printf 'Traceback (most recent call last):\\n  File x\\nValueError: too small\\nbye\\n'; exit 2"
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "outcome"),
     [
         ("read", {"path": "a.py"}, "3 lines"),

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.support.file_modes import enforce_file_modes
+from tests.support.table import table
 from tests.tools.calls import Recorded, call, details_of
 from tests.tools.test_read_images import image
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.tools.media.image_files import SOURCE_LIMIT
 from tui_agent.tools.read_tool import PAGE_CHARACTERS, PAGE_LINES, ReadTool
 from tui_agent.tools.workspace import Workspace
 
@@ -102,7 +102,7 @@ async def test_columns_page_through_one_long_line(read: ReadTool, root: Path) ->
         await call(read, path="a.txt", offset=2, column=999_999)
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "shown"),
     [
         (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[CR LF line endings]"),
@@ -155,15 +155,6 @@ async def test_an_image_becomes_a_block(read: ReadTool, root: Path, workspace: W
     assert result.text.startswith("a.png: image/png, 7×5 pixels, ")
     assert isinstance(result.content[1], ImageBlock)
     assert workspace.versions.last_seen(root / "a.png") is not None
-
-
-async def test_an_image_that_is_too_long_is_refused(read: ReadTool, root: Path) -> None:
-    with (root / "a.png").open("wb") as file:
-        file.write(image("PNG"))
-        file.truncate(SOURCE_LIMIT + 1)
-
-    with pytest.raises(ToolError, match="resize the image first"):
-        await call(read, path="a.png")
 
 
 async def test_an_unreadable_file_is_a_clear_error(read: ReadTool, root: Path) -> None:

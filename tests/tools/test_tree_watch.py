@@ -1,4 +1,4 @@
-"""Changes of a command, detected by comparing the tree before and after it, in repositories and outside."""
+"""Changes of a command, detected by comparing the tree before and after it, and the store of contents."""
 
 import os
 import subprocess
@@ -12,8 +12,7 @@ from tests.rewind.sessions import git_work_tree
 from tui_agent.protocol.events import FileState
 from tui_agent.tools import file_states, tree_watch
 from tui_agent.tools.file_states import CONTENT_LIMIT, ContentStore, TreeChange, content_of, read_file_state
-from tui_agent.tools.search import tree_listing
-from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
+from tui_agent.tools.tree_watch import TreeWatch
 
 Changed = dict[str, tuple[bytes | None, bytes | None]]
 """Name → content before and after; None if the file did not exist or was not stored."""
@@ -202,19 +201,6 @@ def test_changes_are_incomplete_if_the_tree_grows_too_large(root: Path, monkeypa
     assert ([change.path.name for change in changes.files], changes.is_complete) == (["a.txt"], False)
 
 
-def test_one_slow_scan_is_forgiven(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = tree_of(root, in_git=False).watch
-    monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
-    assert [watch.look() for _ in range(MAX_SLOW_SNAPSHOTS - 1)] == [None] * (MAX_SLOW_SNAPSHOTS - 1)
-    monkeypatch.undo()
-    assert watch.look() is not None
-
-    monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
-    assert [watch.look() for _ in range(MAX_SLOW_SNAPSHOTS)] == [None] * MAX_SLOW_SNAPSHOTS
-    monkeypatch.undo()
-    assert watch.look() is None
-
-
 @pytest.mark.slow
 def test_a_file_created_right_after_a_scan_is_detected(root: Path) -> None:
     """The clock for file times lags behind the real-time clock by some milliseconds."""
@@ -223,3 +209,31 @@ def test_a_file_created_right_after_a_scan_is_detected(root: Path) -> None:
     for number in range(50):
         name = root / f"new-{number}"
         assert [change.path for change in tree.changes(name.touch)] == [name]
+
+
+def test_a_content_is_stored_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    store = ContentStore(tmp_path / "contents")
+    (tmp_path / "secret").write_text("x")
+    assert (store.get("ab" * 16), store.get("../secret"), store.get("")) == (None, None, None)
+    assert not store.root.exists(), "the first content creates it"
+
+    digest, _ = store.put(b"same", durable=True)
+
+    assert store.put(b"same") == (digest, True)
+    (file,) = (path for path in store.root.rglob("*") if path.is_file())
+    assert {path.stat().st_mode & 0o077 for path in (store.root, *store.root.rglob("*"))} == {0}
+    assert store.get(digest) == b"same"
+    file.write_bytes(b"who")
+    assert store.get(digest) is None, "it is damaged"
+
+
+def test_contents_beyond_a_limit_are_not_stored(tmp_path: Path) -> None:
+    ContentStore(tmp_path / "small", limit=10).put(b"12345678")
+    # Contents of earlier runs count.
+    assert not ContentStore(tmp_path / "small", limit=10).put(b"123")[1]
+    assert ContentStore(tmp_path / "small", limit=10).put(b"12")[1]
+
+    digest, kept = ContentStore(tmp_path / "large").put(bytes(CONTENT_LIMIT + 1))
+    assert (bool(digest), kept) == (True, False)
+    (tmp_path / "in the way").write_text("")
+    assert not ContentStore(tmp_path / "in the way").put(b"x")[1], "as on a full disk"

@@ -11,18 +11,10 @@ from tests.support.examples import examples
 from tests.support.table import table
 from tui_agent.protocol import diffs
 from tui_agent.protocol.visible_text import SURROGATES_NOTE
-from tui_agent.tools.unified_diff import counts_text, diff_of
+from tui_agent.tools.unified_diff import diff_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "- x", "+ y", "\\"]), max_size=30)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
-
-
-def test_shows_lines_with_context() -> None:
-    old = "".join(f"{number}\n" for number in range(1, 21))
-    diff = diff_of(old, old.replace("10\n", "ten\n"), "a/f", "b/f")
-
-    assert diff == "--- a/f\n+++ b/f\n@@ -7,7 +7,7 @@\n 7\n 8\n 9\n-10\n+ten\n 11\n 12\n 13\n"
-    assert counts_text(diff) == "+1 −1 lines"
 
 
 @table(

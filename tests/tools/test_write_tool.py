@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.atomic_write import lost_ownership
@@ -78,7 +79,7 @@ async def test_a_change_that_is_too_long_to_be_shown_must_be_read(write: WriteTo
     assert (root / "a").read_text() == "new"
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "content", "after"),
     [
         (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),

@@ -1,10 +1,14 @@
-"""The command that would let a trial work is named, not only the error."""
+"""Walls that cannot be built are reported: the command that would let a trial work, and the launcher's reason."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tui_agent.walls import bubblewrap as page
+from tui_agent.walls import landlock_launcher
 from tui_agent.walls.bubblewrap import remedies
 
 
@@ -33,3 +37,14 @@ def test_a_missing_bubblewrap_and_a_container_are_named(tmp_path: Path, monkeypa
     words = remedies(has_bubblewrap=False, is_forbidden=True, settings=tmp_path, files=tmp_path)
     assert "dnf install bubblewrap" in words
     assert "seccomp=unconfined" in words
+
+
+def test_a_launcher_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
+    """The line is shown as the reason why the walls do not work here."""
+    (rules := tmp_path / "rules.json").write_text(json.dumps({"directory": str(tmp_path / "gone")}), "utf-8")
+    argv = [sys.executable, "-I", "-S", "-B", landlock_launcher.__file__, str(rules), "2", "true"]
+
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode == 1
+    assert done.stderr == f"[Errno 2] No such file or directory: '{tmp_path}/gone'\n"

@@ -124,6 +124,7 @@ class Workspace:
         self.versions = FileVersions()
         """The last version of each file that read, write or edit saw."""
         self.contents = contents
+        # Our own files change while a command runs.
         ours = (self.spool_dir, *(Path(os.path.realpath(path)) for path in private))
         self.tree = TreeWatch(self.root, contents, ours, is_trusted=is_trusted) if contents is not None else None
         self.protected = None if protected_files is None else self._protected_watch(protected_files)

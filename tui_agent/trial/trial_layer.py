@@ -275,6 +275,7 @@ class TrialLayer:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
         if self._command is None or returncode is None or returncode <= 0 or self._command.has_started():
             return ""
+        # Walls that worked at the start may fail later, for example after a change of the system's settings.
         self._box.on_failure()
         return output.decode("utf-8", "replace").strip() or f"the walls ended with code {returncode}"
 

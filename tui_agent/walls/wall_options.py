@@ -143,9 +143,7 @@ _NAMED_PATH = re.compile(r"(?<![\w.~/-])/[\w.@+~-]+(?:/[\w.@+~-]+)*")
 _MOST_NAMED_PATHS = 50
 
 
-def refusals(
-    output: str, errors: Iterable[tuple[str, tuple[str, ...]]], root: Path, shown: Iterable[Path], absent: str = _ABSENT
-) -> str:
+def refusals(output: str, errors: Iterable[tuple[str, tuple[str, ...]]], root: Path, shown: Iterable[Path]) -> str:
     """Return the restrictions that a failed command met, in words; empty if it met none. Blocks.
 
     Args:
@@ -153,11 +151,10 @@ def refusals(
         errors: restrictions, and the messages of programs that meet them.
         root: the workspace.
         shown: more paths that the command saw.
-        absent: the restriction if a message about a missing file names one that only a command outside would find.
     """
     found = [words for words, messages in errors if any(message in output for message in messages)]
     if _names_absent(output, root, shown):
-        found.append(absent)
+        found.append(_ABSENT)
     return ", ".join(dict.fromkeys(found))
 
 

@@ -1,5 +1,8 @@
-"""Head, tail and file of an output are the same, whatever pieces it arrives in."""
+"""Head, tail and file of an output are the same, whatever pieces it arrives in, and files are bounded."""
 
+import errno
+import os
+import threading
 from collections.abc import Iterable
 
 import pytest
@@ -17,7 +20,7 @@ from tui_agent.tools.processes.captured_output import (
     LiveOutput,
     is_binary_output,
 )
-from tui_agent.tools.processes.spool_file import SpoolFile
+from tui_agent.tools.processes.spool_file import SpoolBudget, SpoolFile
 from tui_agent.tools.workspace import Workspace
 
 
@@ -135,3 +138,37 @@ async def test_a_flood_is_shown_in_small_pieces_that_count_what_is_missing(works
     assert chunk.endswith("ä" * (LIVE_SIZE // 2))
     assert "\ufffd" not in chunk
     assert total == 1_000_000
+
+
+def test_bytes_that_could_not_be_written_are_not_counted(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = SpoolBudget(workspace.spool_dir, limit=10)
+    spool = SpoolFile(workspace.new_spool_file, budget=budget)
+
+    def write(descriptor: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", write)
+    spool.write(b"123456")
+    monkeypatch.undo()
+
+    assert spool.problem == "No space left on device"
+    assert budget.take(100) == 10
+
+
+def test_threads_together_never_exceed_the_limit(workspace: Workspace) -> None:
+    budget = SpoolBudget(workspace.spool_dir, limit=100_000)
+    spools = [SpoolFile(workspace.new_spool_file, budget=budget) for _ in range(5)]
+
+    def flood(spool: SpoolFile) -> None:
+        for _ in range(100):
+            spool.write(b"y\n" * 500)
+        spool.close()
+
+    threads = [threading.Thread(target=flood, args=(spool,)) for spool in spools]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(file.stat().st_size for file in workspace.spool_dir.iterdir()) == 100_000
+    assert any(spool.problem for spool in spools)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.secret_variables import is_secret_variable
 from tui_agent.tools.processes.child_environment import (
     child_environment,
@@ -114,7 +115,7 @@ def test_settings_of_git_in_variables_are_inherited_without_secrets() -> None:
     assert "user.name" not in child_environment(given, is_confined=True).values()
 
 
-@pytest.mark.parametrize("name", ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"])
+@table("name", ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"])
 def test_a_read_only_command_searches_nothing_in_the_workspace(tmp_path: Path, root: Path, name: str) -> None:
     (tmp_path / "link").symlink_to(root / "bin")
     entries = ["/usr/bin", ".", "bin", "", str(root), str(root / "bin"), str(tmp_path / "link"), str(tmp_path / "own")]
@@ -124,7 +125,7 @@ def test_a_read_only_command_searches_nothing_in_the_workspace(tmp_path: Path, r
     assert environment[name] == f"/usr/bin:{tmp_path / 'own'}"
 
 
-@pytest.mark.parametrize("name", STEERING)
+@table("name", STEERING)
 def test_no_variable_adds_options_to_a_read_only_command(root: Path, name: str) -> None:
     assert name in child_environment({name: "x"}), "a command that the user allowed has it"
     assert name not in read_only_environment({name: "x"}, root)

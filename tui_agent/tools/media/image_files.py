@@ -6,22 +6,17 @@ A program of its own decodes images: a hostile one can take much time and memory
 import asyncio
 import base64
 import json
-import os
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock, JsonObject
 from tui_agent.protocol.programs import install_command
-from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.tools.processes.process import run_worker
 from tui_agent.tools.search.file_listing import BoundedBytes
 
 IMAGE_LIMIT = 3_750_000
@@ -134,15 +129,10 @@ async def _scaled(content: bytes, media_type: str, shown: str, cancellation: Can
     """Return an image with a thumbnail, scaled if it has to be; None if the program that does it failed."""
     output = BoundedBytes(IMAGE_LIMIT + _FACTS_SIZE)
     try:
-        with tempfile.TemporaryFile() as file:
-            await asyncio.to_thread(_fill, file, content)
-            limits = (str(SCALED_SIDE), str(IMAGE_LIMIT), str(file.fileno()))
-            argv = (sys.executable, "-I", "-B", "-W", "ignore", str(_WORKER), media_type, *limits)
-            environment = child_environment(os.environ)
-            spec = ProcessSpec(argv, Path("/"), environment, SCALING_TIME, descriptors=(file.fileno(),))
-            outcome = await run_process(spec, output, BoundedBytes(_FACTS_SIZE), cancellation)
-    # Without the program, an image within the limits is sent as it is.
+        arguments, errors = (media_type, str(SCALED_SIDE), str(IMAGE_LIMIT)), BoundedBytes(_FACTS_SIZE)
+        outcome = await run_worker(_WORKER, arguments, content, output, errors, SCALING_TIME, cancellation)
     except OSError:
+        # Without the program, an image within the limits is sent as it is.
         return None
     cancellation.raise_if_set()
     head, _, image = bytes(output.data).partition(b"\n")
@@ -154,11 +144,6 @@ async def _scaled(content: bytes, media_type: str, shown: str, cancellation: Can
     data = (await asyncio.to_thread(base64.b64encode, image or content)).decode("ascii")
     block = ImageBlock(media_type=facts["media_type"], data=data, thumbnail=facts["thumbnail"])
     return LoadedImage(block, facts["width"], facts["height"], facts["note"])
-
-
-def _fill(file: BinaryIO, data: bytes) -> None:
-    file.write(data)
-    file.seek(0)
 
 
 def _number(content: bytes, start: int, length: int, order: str = "big") -> int:

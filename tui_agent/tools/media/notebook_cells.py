@@ -104,6 +104,7 @@ def _output(output: JsonObject, images: list[tuple[str, str]]) -> Iterator[str]:
         error = f"{output.get('ename', '')}: {output.get('evalue', '')}"
         trace: object = output.get("traceback")
         rows = [str(row) for row in trace] if is_array(trace) else []
+        # The traceback ends with the error itself.
         yield _titled("error", "\n".join(rows) or error)
     elif is_object(data):
         images += [(_text_of(data[media]), media) for media in _IMAGE_KINDS if media in data]

@@ -155,6 +155,7 @@ class Keeper:
 
 def detach(process: asyncio.subprocess.Process, mark: TreeMark) -> None:
     """Let a command run on when this program ends, with everything that it has started. Blocks for a moment."""
+    # Some may have lost the mark, so that the processes themselves are remembered as well.
     keep_running(mark.limit, left_running(process.pid, mark))
     _detached.append(process)
     # The object would kill when the program ends before its process.

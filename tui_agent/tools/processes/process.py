@@ -7,9 +7,11 @@ asyncio's own pipes is open (https://github.com/python/cpython/issues/119710), h
 
 import asyncio
 import os
+import sys
+import tempfile
 import time
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +25,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.programs import open_script
 from tui_agent.protocol.tool import StartedProcess
 
+from .child_environment import child_environment
 from .command_launcher import wrap_argv
 from .detached_commands import GUARD, Keeper, detach, is_detached, record_of
 from .orphans import call_running, is_kept, led_by, unclaimed_orphans
@@ -78,8 +81,6 @@ class ProcessSpec:
     """Text for a shell whose command line is that of `script_argv`; None: the program is another one."""
     descriptors: tuple[int, ...] = ()
     """Descriptors it inherits in addition to the standard ones."""
-    on_spawn: Callable[[], None] | None = None
-    """Called once it has inherited them, or could not be started."""
     is_wrapped: bool = False
     """True if the program is only a wrapper that kills the real one when it gets TERM: then it gets none."""
     ends_all: bool = False
@@ -106,6 +107,33 @@ class ProcessOutcome:
     seconds: float
     ended: tuple[str, ...] = ()
     """Name and id of each other process that it had started and that was still running and was ended."""
+
+
+async def run_worker(
+    program: Path,
+    arguments: Sequence[str],
+    data: bytes,
+    stdout: Sink,
+    stderr: Sink,
+    seconds: float,
+    cancellation: CancellationToken,
+) -> ProcessOutcome:
+    """Run one of our own programs, which has its data in a file: the number of the descriptor is its last argument.
+
+    Raises:
+        OSError, CancelledError: as for `run_process`.
+    """
+
+    def fill() -> None:
+        file.write(data)
+        file.seek(0)
+
+    with tempfile.TemporaryFile() as file:
+        await asyncio.to_thread(fill)
+        argv = (sys.executable, "-I", "-B", "-W", "ignore", str(program), *arguments, str(file.fileno()))
+        environment = child_environment(os.environ)
+        spec = ProcessSpec(argv, Path("/"), environment, seconds, descriptors=(file.fileno(),))
+        return await run_process(spec, stdout, stderr, cancellation)
 
 
 async def run_process(
@@ -181,6 +209,7 @@ async def _run(
             if ending == "exited" and left is None:
                 await pump.wait(DRAIN_TIME)
                 ending = "enough" if pump.sated.is_set() else ending
+                # Only a command that ended by itself has put away on purpose what still runs.
                 left = await _find_left(process, mark, spec) if ending == "exited" else None
                 is_gone = ending == "exited" and left is None and (spec.ends_all or spec.on_left is not None)
                 seconds = time.monotonic() - started
@@ -265,8 +294,6 @@ async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...])
     finally:
         for descriptor in (*write_ends, *script):
             os.close(descriptor)
-        if spec.on_spawn is not None:
-            spec.on_spawn()
 
 
 async def _wait_for_end(

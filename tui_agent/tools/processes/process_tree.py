@@ -74,6 +74,7 @@ def end_tree(
     Returns:
         Name and id of each process that was ended, except the leader.
     """
+    # The usual case, for which one look at all processes is enough.
     if not any(map(_lives, known)) and not _is_there(leader, mark):
         return ()
     found = _with_orphans(leader, mark, known)
@@ -151,6 +152,7 @@ def left_running(leader: int, mark: TreeMark) -> tuple[psutil.Process, ...]:
 
 def some_of(mark: TreeMark, known: Collection[psutil.Process]) -> tuple[psutil.Process, ...]:
     """Return those of `known` that live, or what they have started meanwhile if none does. Blocks."""
+    # The known ones are cheap to ask; all processes are searched only once these have ended.
     return tuple(filter(_lives, known)) or tuple(tree_members(None, mark))
 
 

@@ -2,17 +2,13 @@
 
 import asyncio
 import codecs
-import os
 import socket
 import ssl
-import sys
-import tempfile
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import httpx2
@@ -21,8 +17,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.protocol.web_address import find_proxy, host_of
-from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.tools.processes.process import run_worker
 from tui_agent.tools.search.file_listing import BoundedBytes
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -370,12 +365,8 @@ async def markdown_of(page: Page, seconds: float, cancellation: CancellationToke
         OSError: the process could not be started.
     """
     output, errors = BoundedBytes(LARGEST_PAGE), BoundedBytes(_ERRORS_SIZE)
-    with tempfile.TemporaryFile() as file:
-        await asyncio.to_thread(_fill, file, page.data)
-        argv = (sys.executable, "-I", "-B", "-W", "ignore", str(_WORKER), page.url, _charset(page), str(file.fileno()))
-        environment = child_environment(os.environ)
-        spec = ProcessSpec(argv, Path("/"), environment, seconds, descriptors=(file.fileno(),))
-        outcome = await run_process(spec, output, errors, cancellation)
+    arguments = (page.url, _charset(page))
+    outcome = await run_worker(_WORKER, arguments, page.data, output, errors, seconds, cancellation)
     cancellation.raise_if_set()
     if outcome.ending == "timeout":
         raise ToolError(f"{page.url}: the page is too complex to be read as text in {seconds:.0f} s")
@@ -383,8 +374,3 @@ async def markdown_of(page: Page, seconds: float, cancellation: CancellationToke
         last = errors.data.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise ToolError(f"{page.url}: the page cannot be read as text: {last or 'not enough memory'}")
     return output.data.decode("utf-8", "replace")
-
-
-def _fill(file: BinaryIO, data: bytes) -> None:
-    file.write(data)
-    file.seek(0)

@@ -1,13 +1,66 @@
-"""The `.gitignore` files that apply to a search, and those that do not."""
+"""Patterns of file names, and the `.gitignore` files that apply to a search, and those that do not."""
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.support.table import table
+from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
-from tui_agent.tools.search.path_patterns import IgnoreRules, SearchScope
+from tui_agent.tools.search.path_patterns import GlobPattern, IgnoreRules, SearchScope
+
+FITS = [
+    ("*.py", "src/a.py", False),
+    ("**/*.py", "a.py", True),
+    ("**/*.py", "src/deep/a.py", True),
+    ("src/**", "src/deep/a.py", True),
+    ("src/**", "src", False),
+    ("a/**/b/**/c", "a/x/b/y/z/c", True),
+    ("{a,b/{c,d}}/x", "b/d/x", True),
+    ("{a}", "{a}", True),
+    ("a?c", "abc", True),
+    ("a?c", "a/c", False),
+    ("[ab]c", "bc", True),
+    ("[!ab]c", "bc", False),
+    ("[", "[", True),
+    ("app/[slug]/page.tsx", "app/s/page.tsx", True),
+    ("**/[...all]/**", "app/[...all]/a/b.ts", True),
+    ("[[...opt]]/a", "[[...opt]]/a", True),
+    ("[[]id].js", "[id].js", True),
+    ("caf\u00e9*.txt", "cafe\u0301 1.txt", True),
+]
+
+
+@table(("pattern", "path", "fits"), FITS)
+def test_patterns_match_paths(pattern: str, path: str, fits: bool) -> None:
+    assert GlobPattern.parse(pattern).matches(path) is fits
+
+
+def test_too_many_alternatives_are_refused() -> None:
+    with pytest.raises(ToolError, match="more than 256 alternatives"):
+        GlobPattern.parse("{a,b}" * 40)
+
+
+@given(st.text("*?[]{},/ab.!-\\", max_size=20), st.text("ab/.", min_size=1, max_size=20))
+def test_any_pattern_is_parsed_or_refused(pattern: str, path: str) -> None:
+    try:
+        compiled = GlobPattern.parse(pattern)
+    except ToolError:
+        return
+    compiled.matches(path)
+
+
+def test_many_stars_take_no_time() -> None:
+    started = time.process_time()
+
+    assert not GlobPattern.parse("**/" * 30 + "*a" * 30 + "b").matches("a/" * 60 + "a" * 200)
+
+    assert time.process_time() - started < 1
 
 
 def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:
@@ -41,7 +94,7 @@ def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: 
         SearchScope.of(ResolvedPath(root / "d" / "sub"), root)
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "name"),
     [
         ("*a" * 30 + "b", "a" * 250),
@@ -61,9 +114,7 @@ def test_no_pattern_takes_long_whatever_the_name(root: Path, pattern: str, name:
     assert rules.leaves_out(f"{root}/x.log", is_directory=False)
 
 
-@pytest.mark.parametrize(
-    "pattern", ["*a*b*c", "x*[ab]*?*d", "*.*.*", "/s*b/*a*b", "*\\**b*", "*a*/b*c*d", "a*?*b", "*a**b*"]
-)
+@table("pattern", ["*a*b*c", "x*[ab]*?*d", "*.*.*", "/s*b/*a*b", "*\\**b*", "*a*/b*c*d", "a*?*b", "*a**b*"])
 def test_stars_match_as_in_git(root: Path, pattern: str) -> None:
     names = [
         "aXbXc",
