@@ -26,6 +26,7 @@ from tui_agent.tools import AskUserTool, PresentPlanTool
 from tui_agent.ui.app.question_app import TrustPrompt, TrustQuestion
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.info_pages import context_text
 from tui_agent.ui.dialogs.text_page import TextPage
@@ -177,8 +178,9 @@ def test_files_are_offered_with_a_preview(snap_compare: Compare, size: tuple[int
 
     app = TuiAgentApp(
         bridge_to(FakeAgent(), files=FakeFiles(), attachments=Heads()),
-        place=WorkingDirectory("~/shop", "main"),
-        surroundings=TerminalEnvironment(reduced_motion=True, clock=still_clock),
+        ChatOptions(
+            WorkingDirectory("~/shop", "main"), surroundings=TerminalEnvironment(reduced_motion=True, clock=still_clock)
+        ),
     )
     assert snap_compare(app, terminal_size=size, run_before=before)
 

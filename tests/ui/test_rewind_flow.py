@@ -13,12 +13,13 @@ from textual.pilot import Pilot
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tests.ui.stage import Clock
 from tests.ui.still import bridge_to, notes
-from tui_agent.protocol.facts.diff_facts import ChangedFile
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL
+from tui_agent.protocol.facts.change_facts import ChangedFile
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL
 from tui_agent.providers.scripted_provider import Call
 from tui_agent.tools.findings_tool import FindingsTool
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.dialogs.diff_screen import DiffScreen
 from tui_agent.ui.dialogs.findings_screen import FindingsScreen
 from tui_agent.ui.dialogs.rewind_screen import RewindScreen
@@ -82,7 +83,7 @@ async def at_desk(tmp_path: Path) -> AsyncIterator[Desk]:
         diff = SessionDiff(root, kept.rewinder, is_trusted=True)
         app = TuiAgentApp(
             bridge_to(kept.loop, kept.bus, rewind=kept.rewinder, diff=diff),
-            surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
+            ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)),
         )
         async with app.run_test(size=(120, 40)) as pilot:
             desk = Desk(app, pilot, kept, clock)

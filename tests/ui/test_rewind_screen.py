@@ -16,7 +16,7 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.protocol.facts.change_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.dialogs.rewind_screen import BUSY, RewindScreen, rewind_outcome_text
 
 pytestmark = pytest.mark.slow

@@ -22,12 +22,13 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.approval.approval_pages import ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.text_page import WholeDiffsPage
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.proposed_rows import VERSIONS, file_rows
-from tui_agent.ui.transcript.call_outcome import state_of
+from tui_agent.ui.text.decision_rows import VERSIONS, file_rows
+from tui_agent.ui.transcript.transcript_words import state_of
 
 pytestmark = pytest.mark.slow
 
@@ -87,7 +88,8 @@ async def question(
     clock, agent = Clock(), Answers()
     clock.now = story.now
     app = TuiAgentApp(
-        bridge_to(agent, past=story.envelopes), surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)
+        bridge_to(agent, past=story.envelopes),
+        ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)),
     )
     async with app.run_test(size=size) as pilot:
         await shown(pilot)

@@ -47,20 +47,6 @@ async def test_questions_are_answered_in_its_dialogs() -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_typed_becomes_a_run() -> None:
-    agent = Agent(ScriptedProvider(["Hello!"]))
-    ended: list[RunEnded] = []
-    agent.bus.on(RunEnded, ended.append)
-    app = AgentApp(agent)
-
-    async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press(*"hi", "enter")
-        await until(pilot, lambda: bool(ended))
-
-    assert [message.text for message in agent.history.messages()] == ["hi", "Hello!"]
-
-
-@pytest.mark.slow
 async def test_leaving_in_the_middle_of_a_run_leaves_the_conversation_whole() -> None:
     agent = Agent(ScriptedProvider([reply(call("pay", amount=3)), "Paid."]), tools=[pay])
     app = AgentApp(agent, prompt="Pay 3.")

@@ -17,7 +17,7 @@ from tui_agent.protocol.events import MessageDelta, Noticed
 from tui_agent.protocol.facts.page_facts import DefinitionFact
 from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents
 

@@ -14,8 +14,7 @@ from tests.ui.question_page import WorkPage
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.diffs import Diff, hunks_between, split_lines
-from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference
-from tui_agent.protocol.facts.rewind_facts import RewindOutcome
+from tui_agent.protocol.facts.change_facts import ChangedFile, ChangedFileList, DiffView, FileDifference, RewindOutcome
 from tui_agent.providers.scripted_provider import call
 from tui_agent.ui.dialogs.diff_screen import BUSY, DiffScreen
 from tui_agent.workbench.session_diff import SessionDiff

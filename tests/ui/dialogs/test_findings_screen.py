@@ -11,7 +11,7 @@ from tests.ui.dialogs.test_diff_screen import pressing
 from tests.ui.row_kit import HostApp
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import AgentEvent, RunEnded, RunStarted, ToolEnded
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL, Finding
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL, Finding
 from tui_agent.ui.app.outside_programs import file_arguments
 from tui_agent.ui.base.app_type import FileEditRequested
 from tui_agent.ui.dialogs.findings_screen import FindingsScreen

@@ -1,6 +1,6 @@
 """The pages about the context window and about a run."""
 
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.dialogs.info_pages import MAX_LISTED_CALLS, context_text, run_text
 from tui_agent.ui.dialogs.text_page import help_text

@@ -15,7 +15,7 @@ from tui_agent.protocol.events import FileChanged
 from tui_agent.protocol.facts.page_facts import DefinitionFact, ModelFact
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.dialogs.chooser_page import ChooserPage, definition_items, file_items, model_items
-from tui_agent.ui.transcript.part_page import PartPage
+from tui_agent.ui.text.rows_view import PartPage
 
 DIFF = Diff("--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-round(x)\n+x\n")
 

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.text.argument_rows import beside, exact_rows
+from tui_agent.ui.text.decision_rows import beside, exact_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import choice_runs, clipped, folded, wrapped

@@ -16,15 +16,20 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.server_question import FormField, ServerQuestion
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, exact_rows, labelled_rows, script_rows
+from tui_agent.ui.text.decision_rows import (
+    argument_rows,
+    argument_texts,
+    change_blocks,
+    exact_rows,
+    labelled_rows,
+    script_rows,
+)
 from tui_agent.ui.text.diff_rows import MAX_LINES, diff_rows, line_count
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.proposed_rows import change_blocks
-from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.shown_paths import shown_path
+from tui_agent.ui.text.sanitiser import one_line, shown_path, visible
 from tui_agent.ui.text.styled_lines import folded, prefixed_lines, width_of_runs, wrapped
-from tui_agent.ui.transcript.markdown.markdown_blocks import parse_markdown
-from tui_agent.ui.transcript.markdown.markdown_layout import stacked
+from tui_agent.ui.transcript.markdown_blocks import parse_markdown
+from tui_agent.ui.transcript.markdown_layout import stacked
 
 from .approval_summary import (
     OUTSIDE,

@@ -15,7 +15,7 @@ from tui_agent.protocol.diffs import NO_DIFF
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest, DecisionPart
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.state.call_records import changed_text, waiting_text
-from tui_agent.ui.text.argument_rows import VERDICT_SIGNS, beside, exact_rows, marked_rows
+from tui_agent.ui.text.decision_rows import VERDICT_SIGNS, beside, exact_rows, marked_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped

@@ -19,8 +19,8 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.trial import REPOSITORY, KeepSelection, ProposedChanges, ProposedFile
 from tui_agent.ui.text.code_highlighter import language_of
+from tui_agent.ui.text.decision_rows import CONFLICT, CUT, NO_DIFF, file_facts, tree_runs
 from tui_agent.ui.text.line import Run
-from tui_agent.ui.text.proposed_rows import CONFLICT, CUT, NO_DIFF, file_facts, tree_runs
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
 # --- parts of a call --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
 from tui_agent.protocol.messages import unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 
 from .prompt_queue import MessageEdits, PromptAttachments, PromptQueue
 

@@ -16,7 +16,6 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed
 from tui_agent.protocol.facts.screen_facts import Attachment, PromptAttachment, refuse_too_many
-from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import (
     DocumentBlock,
     ImageBlock,
@@ -26,6 +25,7 @@ from tui_agent.protocol.messages import (
     UserKind,
     UserMessage,
 )
+from tui_agent.protocol.prompt_references import file_mentions, mention_of
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.

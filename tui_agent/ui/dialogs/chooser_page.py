@@ -12,16 +12,16 @@ from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, tokens_text
 from tui_agent.protocol.diffs import Diff
-from tui_agent.protocol.facts.diff_facts import Revision
+from tui_agent.protocol.facts.change_facts import Revision
 from tui_agent.protocol.facts.page_facts import DefinitionFact, HookFact, ModelFact, ServerFact, ToolFact
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.plan_and_files import ChangedFiles
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
-from tui_agent.ui.transcript.part_page import PartPage
 
 from .list_page import ListPage
 from .text_page import POLL_SECONDS, TextPage

@@ -11,7 +11,13 @@ from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.diffs import DiffHunk, FileDiff
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileChange, FileDifference
+from tui_agent.protocol.facts.change_facts import (
+    ChangedFile,
+    ChangedFileList,
+    DiffView,
+    FileChange,
+    FileDifference,
+)
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout

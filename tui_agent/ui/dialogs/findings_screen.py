@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.facts.finding_facts import Finding, Severity
+from tui_agent.protocol.facts.page_facts import Finding, Severity
 from tui_agent.ui.base.app_type import FileEditRequested
 from tui_agent.ui.text.code_highlighter import colour_lines, language_of
 from tui_agent.ui.text.line import Line, Run

@@ -1,7 +1,7 @@
 """A page with a list: the search on top, the list left, the selected item in full right of it, a state line and keys.
 
 A page defines columns, detail and actions; search, cursor, preview, clicks, messages, second presses and asking for a
-text are the same on all of them, and so are their keys (`list` in `page_commands.py`). In a narrow window the preview
+text are the same on all of them, and so are their keys (`list` in `command_table.py`). In a narrow window the preview
 is below the list, in a low one it goes.
 """
 

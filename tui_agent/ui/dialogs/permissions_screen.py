@@ -14,9 +14,9 @@ from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible, visible_summary
 from tui_agent.ui.text.styled_lines import clipped, wrapped
-from tui_agent.ui.transcript.part_page import PartPage
 
 from .list_page import ListPage
 

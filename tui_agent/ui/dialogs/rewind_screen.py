@@ -9,7 +9,7 @@ from textual.events import Paste
 
 from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
+from tui_agent.protocol.facts.change_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout

@@ -19,7 +19,7 @@ from .list_page import ListPage
 from .text_page import POLL_SECONDS, TextPage
 
 if TYPE_CHECKING:
-    from tui_agent.workbench.task_list import TaskList
+    from tui_agent.workbench.live_session import TaskList
 
 _STATES: dict[TaskState, Run] = {
     "waiting": ("▲ needs you", "warning"),

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from tui_agent.protocol.diffs import Diff
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import COMMANDS, all_commands, bindings_for, command, first_keys, slash_commands
 from tui_agent.ui.text.diff_rows import diff_rows

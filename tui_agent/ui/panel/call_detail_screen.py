@@ -12,9 +12,9 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from tui_agent.protocol.amounts import bytes_text
+from tui_agent.ui.base.app_type import copy_text
 from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import one_line

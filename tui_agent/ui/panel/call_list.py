@@ -13,9 +13,8 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.base.steady_scrollbar import SteadyScrollView
+from tui_agent.ui.base.steady_widgets import CoalescedRefresh, SteadyScrollView
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import FILTERS, CallFilter, CallLedger
 from tui_agent.ui.state.call_records import TOOL_KINDS

@@ -4,17 +4,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
-from tui_agent.protocol.status_words import REFUSED_BY, status_words, via_words
+from tui_agent.protocol.report_text import REFUSED_BY, status_words, via_words
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
 from tui_agent.protocol.visible_text import whole_count
 from tui_agent.ui.state.call_records import CallTrial, question_text, repository_text
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
-from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
+from tui_agent.ui.text.decision_rows import (
+    argument_rows,
+    argument_texts,
+    beside,
+    change_blocks,
+    file_rows,
+    labelled_rows,
+    tree_runs,
+    verdict_rows,
+)
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.text.proposed_rows import change_blocks, file_rows, tree_runs
-from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
-from tui_agent.ui.text.shown_paths import shown_path, shown_summary
+from tui_agent.ui.text.sanitiser import ends_of, sanitise, shown_path, shown_summary, visible
 from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
 

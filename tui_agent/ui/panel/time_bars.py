@@ -9,9 +9,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.base.row_strips import RowStrips
+from tui_agent.ui.base.steady_widgets import CoalescedRefresh, RowStrips
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
 from tui_agent.ui.text.line import Run

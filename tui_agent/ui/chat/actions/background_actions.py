@@ -70,6 +70,7 @@ class JobActions(ActionGroup):
     def _open_newest(self, _: str) -> None:
         """Open the page of the newest call of the conversation, of those that wait only if no other is there."""
         calls = [call for call in reversed(self._state().ledger.calls) if call.parent is None]
+        # A call that waits has nothing to show yet.
         ran = (call for call in calls if call.view.timing.started_at is not None)
         if (newest := next(ran, calls[0] if calls else None)) is None:
             self._say("There is no call yet.")
@@ -94,6 +95,7 @@ class JobActions(ActionGroup):
         ledger, focused = self._state().ledger, self._screen.focused
         running = (ledger.calls[place].view for place in sorted(ledger.places["running"], reverse=True))
         view = next((view for view in running if view.name == "bash" and view.phase == "running"), None)
+        # A selected row is a choice; the newest command is only a guess.
         if isinstance(focused, CallList) and focused.selected is not None:
             view = focused.selected.view
         if view is None:

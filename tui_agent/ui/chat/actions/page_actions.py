@@ -113,6 +113,7 @@ class PageActions(ActionGroup):
     def _show_diff(self, _: str) -> None:
         from tui_agent.ui.dialogs.diff_screen import DiffScreen
 
+        # A function, because a run may begin or end while the page is open.
         busy = lambda: self._bridge.status.running  # noqa: E731
         self._push(DiffScreen(self._bench.diff, busy, self._clock, self._changes_so_far))
 
@@ -138,6 +139,7 @@ class PageActions(ActionGroup):
         """Open the findings of a review that has ended, unless the user is busy elsewhere; then say where they are."""
         if self._bridge.bench is None:
             return
+        # A page that opens by itself must not come between a user and what is being read or typed.
         if self._screen.is_current and not self._composer.text:
             self.show_findings()
         else:
