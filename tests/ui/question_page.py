@@ -7,11 +7,14 @@ from typing import Any, Generic, TypeVar
 from textual.events import Paste
 from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.screen import Screen
 
+from tests.ui.open_bench import bench_of
 from tests.ui.row_kit import HostApp
-from tests.ui.stage import Clock
+from tests.ui.stage import Clock, Stage
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.question_screen import QuestionScreen, Typed, TypedKeys
+from tui_agent.ui.text.rows_view import RowsView
 
 ScreenT = TypeVar("ScreenT", bound=QuestionScreen[Any])
 
@@ -97,3 +100,47 @@ async def empty_app(size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[Non
     """Start an app for pages."""
     async with HostApp().run_test(size=size) as pilot:
         yield pilot
+
+
+PageT = TypeVar("PageT", bound=Screen[Any])
+
+
+async def open_page(on: Stage, command: str, kind: type[PageT], **services: Any) -> PageT:
+    """Type a command with these services of the session, and return the page that it opens."""
+    on.chat.bridge.bench = bench_of(on.loop, on.bus, **services) if services else on.chat.bridge.bench
+    await on.say(command)
+    await on.until(lambda: isinstance(on.app.screen, kind))
+    page = on.app.screen
+    assert isinstance(page, kind)
+    return page
+
+
+def rows_of(screen: Screen[Any], name: str) -> str:
+    """Return all rows of a view of a page."""
+    view = screen.query_one(name, RowsView)
+    rows = [view.line_at(row) for row in range(view.total)]
+    return "\n".join(row.plain.rstrip() for row in rows if row is not None)
+
+
+class WorkPage:
+    """A page that works in threads, with a simulated user."""
+
+    def __init__(self, pilot: Pilot[None], clock: Clock) -> None:
+        self.pilot, self.clock = pilot, clock
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, each after a quiet moment, and wait for the work that each begins."""
+        for key in keys:
+            self.clock.now += 1.0
+            await self.pilot.press(key)
+            await self.settle()
+
+    async def settle(self) -> None:
+        await self.pilot.app.workers.wait_for_complete()
+        for _ in range(3):
+            await self.pilot.pause()
+
+    def rows(self, name: str) -> str:
+        """Return the visible rows of a view."""
+        view = self.pilot.app.screen.query_one(name, RowsView)
+        return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height)).rstrip()

@@ -78,7 +78,7 @@ def asking(command: str, parts: tuple[DecisionPart, ...], worst: int) -> Story:
     return story.wait(4)
 
 
-SHOWN = [("pipe", (120, 40)), ("script", (60, 20)), ("script", (40, 12))]
+SHOWN = [("script", (60, 20)), ("script", (40, 12))]
 """Commands with the sizes of their windows."""
 
 
@@ -89,12 +89,6 @@ def test_a_question_about_a_command_of_several_parts(
     app = still_app(asking(*COMMANDS[command]), running=True)
 
     assert snap_compare(app, terminal_size=size, run_before=pressing())
-
-
-def test_all_answers_of_a_question(snap_compare: Compare) -> None:
-    app = still_app(asking(*COMMANDS["pipe"]), running=True)
-
-    assert snap_compare(app, terminal_size=(80, 24), run_before=pressing("f1"))
 
 
 def test_all_waiting_questions(snap_compare: Compare) -> None:

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui.dialogs.test_diff_screen import pressing
-from tests.ui.question_page import empty_app
+from tests.ui.question_page import WorkPage, empty_app
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.diffs import Diff
@@ -18,7 +18,6 @@ from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.facts.change_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.dialogs.rewind_screen import BUSY, RewindScreen, rewind_outcome_text
-from tui_agent.ui.text.rows_view import RowsView
 
 pytestmark = pytest.mark.slow
 
@@ -95,42 +94,20 @@ class FakeRewinding:
         return RewindOutcome(tuple(step.shown for step in chosen), left, draft=plan.draft if scope != "files" else "")
 
 
-class Page:
-    """A page with a simulated user."""
-
-    def __init__(self, pilot: Pilot[None], screen: RewindScreen, clock: Clock) -> None:
-        self.pilot, self.screen, self.clock = pilot, screen, clock
-
-    async def press(self, *keys: str) -> None:
-        for key in keys:
-            self.clock.now += 1.0
-            await self.pilot.press(key)
-            await self.settle()
-
-    async def settle(self) -> None:
-        await self.pilot.app.workers.wait_for_complete()
-        for _ in range(3):
-            await self.pilot.pause()
-
-    def rows(self, name: str = "#rewind-body") -> str:
-        view = self.screen.query_one(name, RowsView)
-        return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height)).rstrip()
-
-
 def screen_of(rewinding: FakeRewinding, clock: Clock, *, busy: bool = False, **fields: Any) -> RewindScreen:
     return RewindScreen(rewinding, lambda: busy, clock, when=lambda ms: f"11-21 14:{ms // 1000:02}", **fields)
 
 
 @asynccontextmanager
-async def opened_in(pilot: Pilot[None], rewinding: FakeRewinding, **fields: Any) -> AsyncIterator[Page]:
+async def opened_in(pilot: Pilot[None], rewinding: FakeRewinding, **fields: Any) -> AsyncIterator[WorkPage]:
     """Show the page in a running app."""
     clock = Clock()
-    page = Page(pilot, screen_of(rewinding, clock, **fields), clock)
-    await pilot.app.push_screen(page.screen)
+    page, screen = WorkPage(pilot, clock), screen_of(rewinding, clock, **fields)
+    await pilot.app.push_screen(screen)
     await page.settle()
     yield page
-    if pilot.app.screen is page.screen:
-        await page.screen.dismiss(None)
+    if pilot.app.screen is screen:
+        await screen.dismiss(None)
         await page.settle()
 
 
@@ -139,22 +116,22 @@ async def test_what_goes_back_is_chosen_and_confirmed_by_a_key() -> None:
         rewinding = FakeRewinding()
         async with opened_in(pilot, rewinding) as page:
             await page.press("enter", "tab")
-            assert "[files only]" in page.rows()
+            assert "[files only]" in page.rows("#rewind-body")
             await page.press("tab")
-            assert "[conversation only]" in page.rows()
-            assert "5 files changed since; they stay as they are." in page.rows()
+            assert "[conversation only]" in page.rows("#rewind-body")
+            assert "5 files changed since; they stay as they are." in page.rows("#rewind-body")
             await page.press("enter")
         assert rewinding.done == [(PLAN.text, "conversation", frozenset())]
 
         rewinding = FakeRewinding()
         async with opened_in(pilot, rewinding) as page:
             await page.press("enter", "space")
-            assert "[x]" not in page.rows()
-            assert "[ ] left alone" in page.rows(), "a file changed outside goes back only by choice"
-            assert CONFLICT.problem in page.rows()
+            assert "[x]" not in page.rows("#rewind-body")
+            assert "[ ] left alone" in page.rows("#rewind-body"), "a file changed outside goes back only by choice"
+            assert CONFLICT.problem in page.rows("#rewind-body")
             assert page.rows("#rewind-state") == "3 files go back · 2 are left alone"
             await page.press("down", "down", "down", "space")
-            assert "[x] changed back" in page.rows()
+            assert "[x] changed back" in page.rows("#rewind-body")
             assert page.rows("#rewind-state") == "4 files go back · 1 is left alone"
             await page.press("enter")
         assert rewinding.done == [(PLAN.text, "both", frozenset({CONFLICT.path}))]
@@ -173,7 +150,7 @@ async def test_a_held_key_a_click_and_a_busy_agent_change_nothing() -> None:
             for _ in range(2):
                 await pilot.click("#rewind-body", offset=(5, 0))
             await page.settle()
-            assert "left alone" in page.rows(), "a click shows the plan"
+            assert "left alone" in page.rows("#rewind-body"), "a click shows the plan"
             for row in range(8):
                 await pilot.click("#rewind-body", offset=(5, row))
                 await pilot.click("#rewind-body", offset=(5, row))
@@ -187,13 +164,13 @@ async def test_a_held_key_a_click_and_a_busy_agent_change_nothing() -> None:
 
         nothing = FakeRewinding(RewindPlan(to_seq=1, text="x", steps=()))
         async with opened_in(pilot, nothing, call=("c1", "bash ls")) as page:
-            assert "Nothing to undo: this call changed no file." in page.rows()
+            assert "Nothing to undo: this call changed no file." in page.rows("#rewind-body")
             await page.press("enter")
         assert rewinding.done == nothing.done == []
 
         rewinding.refusal = SessionError("The journal cannot be read: no such file.")
         async with opened_in(pilot, rewinding) as page:
-            assert "The journal cannot be read" in page.rows()
+            assert "The journal cannot be read" in page.rows("#rewind-body")
 
 
 def test_the_outcome_is_one_message() -> None:

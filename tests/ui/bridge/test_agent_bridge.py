@@ -189,25 +189,6 @@ async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
     ]
 
 
-async def test_messages_behind_a_prompt_to_a_pending_agent_are_queued_as_behind_a_run() -> None:
-    bridge, agent = AgentBridge(mode=PermissionMode.ASK), FakeAgent()
-    bridge.submit("first")
-    bridge.submit("and this")
-    bridge.follow_up("then that")
-    assert bridge.status.unsent == ("first", "and this", "then that")
-
-    async with serving(bridge):
-        bridge.open(bench_of(agent, EventBus()))
-        assert [(message.kind, message.text) for message in agent.waiting_messages] == [
-            ("steer", "and this"),
-            ("follow_up", "then that"),
-        ]
-        await turns()
-
-    assert agent.asked == [("run", "first")]
-    assert bridge.status.unsent == ()
-
-
 # --- commands of the user ---------------------------------------------------------------------------------------------
 
 
@@ -266,6 +247,8 @@ async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_th
     agent, files, bridge = FakeAgent(), FakeDefinitions(), AgentBridge()
     for text in ("/look early", "/say next", "/unknown"):
         bridge.submit(text)
+    bridge.follow_up("then that")
+    assert bridge.status.unsent == ("/look early", "/say next", "/unknown", "then that")
 
     async with serving(bridge):
         bridge.open(bench_of(agent, EventBus(), definitions=files))
@@ -274,7 +257,9 @@ async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_th
         await turns(40)
 
     assert files.runs == ["/look early", "/say now"]
-    assert [message.text for message in agent.waiting_messages] == ["Say next", "/unknown"]
+    # Behind the first prompt, each is what it would be while that one ran.
+    waiting = [("steer", "Say next"), ("steer", "/unknown"), ("follow_up", "then that")]
+    assert [(message.kind, message.text) for message in agent.waiting_messages] == waiting
 
 
 def test_a_command_file_steers_a_running_agent_unless_it_needs_a_run_of_its_own() -> None:

@@ -10,41 +10,17 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.rewind.sessions import git_work_tree, kept_session
+from tests.ui.question_page import WorkPage
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.diffs import Diff, hunks_between, split_lines
 from tui_agent.protocol.facts.change_facts import ChangedFile, ChangedFileList, DiffView, FileDifference, RewindOutcome
 from tui_agent.providers.scripted_provider import call
-from tui_agent.ui.dialogs.diff_screen import BUSY, DiffScreen, FileDiffScreen
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.dialogs.diff_screen import BUSY, DiffScreen
 from tui_agent.workbench.session_diff import SessionDiff
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 CHANGED = LINES.replace("line 3\n", "line three\n").replace("line 30\n", "")
-
-
-class Page:
-    """The page with a simulated user."""
-
-    def __init__(self, pilot: Pilot[None], clock: Clock) -> None:
-        self.pilot, self.clock = pilot, clock
-
-    async def press(self, *keys: str) -> None:
-        for key in keys:
-            self.clock.now += 1.0
-            await self.pilot.press(key)
-            await self.settle()
-
-    async def settle(self) -> None:
-        await self.pilot.app.workers.wait_for_complete()
-        for _ in range(3):
-            await self.pilot.pause()
-
-    def rows(self, part: str) -> str:
-        screen = self.pilot.app.screen
-        name = "hunks" if isinstance(screen, FileDiffScreen) else "diff"
-        view = screen.query_one(f"#{name}-{part}", RowsView)
-        return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height)).rstrip()
 
 
 @asynccontextmanager
@@ -54,10 +30,10 @@ async def opened(
     size: tuple[int, int] = (120, 40),
     busy: Callable[[], bool] = lambda: False,
     version: Callable[[], object] = lambda: None,
-) -> AsyncGenerator[Page]:
+) -> AsyncGenerator[WorkPage]:
     clock = Clock()
     async with HostApp().run_test(size=size) as pilot:
-        page = Page(pilot, clock)
+        page = WorkPage(pilot, clock)
         await pilot.app.push_screen(DiffScreen(changes, busy, clock, version))
         await page.settle()
         yield page
@@ -73,31 +49,31 @@ async def test_parts_and_files_are_undone_after_a_second_press(tmp_path: Path) -
         await kept.ask("work", call("bash", command="sed -i 's/line 3$/line three/; 30d' price.py; echo x > new.py"))
         is_busy = False
         async with opened(SessionDiff(root, kept.rewinder, is_trusted=True), busy=lambda: is_busy) as page:
-            assert "[this session]" in page.rows("heading")
-            assert page.rows("body").split() == ["›", "A", "new.py", "+1", "−0", "M", "price.py", "+1", "−2"]
+            assert "[this session]" in page.rows("#diff-heading")
+            assert page.rows("#diff-body").split() == ["›", "A", "new.py", "+1", "−0", "M", "price.py", "+1", "−2"]
             await page.press("tab")
-            assert "? mine.py" in page.rows("body")
+            assert "? mine.py" in page.rows("#diff-body")
             await page.press("tab", "down")
-            assert "line three" in page.rows("detail")
+            assert "line three" in page.rows("#diff-detail")
             is_busy = True
             await page.press("ctrl+u")
-            assert page.rows("state") == BUSY
+            assert page.rows("#diff-state") == BUSY
             is_busy = False
 
             await page.press("enter", "down", "ctrl+u")
             assert (root / "price.py").read_text() == CHANGED
-            assert page.rows("state") == "ctrl+u again undoes part 2."
+            assert page.rows("#hunks-state") == "ctrl+u again undoes part 2."
             await page.press("ctrl+u")
             assert (root / "price.py").read_text() == LINES.replace("line 3\n", "line three\n")
-            assert page.rows("state") == "Undone in price.py. /rewind undoes it."
+            assert page.rows("#hunks-state") == "Undone in price.py. /rewind undoes it."
             await page.press("escape", "up", "ctrl+u", "ctrl+u")
             assert not (root / "new.py").exists()
-            assert page.rows("body").split() == ["›", "M", "price.py", "+1", "−1"]
+            assert page.rows("#diff-body").split() == ["›", "M", "price.py", "+1", "−1"]
 
             (root / "price.py").write_text("mine\n")
             await page.press("ctrl+u", "ctrl+u")
             assert (root / "price.py").read_text() == "mine\n"
-            assert "it changed after its differences were shown" in page.rows("state")
+            assert "it changed after its differences were shown" in page.rows("#diff-state")
 
 
 @pytest.mark.slow
@@ -117,13 +93,13 @@ async def test_kept_files_are_hidden_until_they_change_and_the_list_follows_the_
                 screen._follow()  # pyright: ignore[reportPrivateUsage]
                 await page.settle()
 
-            names = lambda: [one for one in page.rows("body").split() if one.endswith(".py")]  # noqa: E731
+            names = lambda: [one for one in page.rows("#diff-body").split() if one.endswith(".py")]  # noqa: E731
             assert names() == ["a.py", "b.py", "cart.py", "price.py"]
             await page.press("down", "space")
             assert names() == ["a.py", "cart.py", "price.py"]
             await page.press("space")
             assert names() == ["a.py", "price.py"]
-            assert "2 kept" in page.rows("state")
+            assert "2 kept" in page.rows("#diff-state")
             await page.press("tab")
             assert names() == ["a.py", "b.py", "cart.py", "price.py"], "each view keeps its own"
 
@@ -134,13 +110,13 @@ async def test_kept_files_are_hidden_until_they_change_and_the_list_follows_the_
             version = 1
             await follow()
             assert names() == ["a.py", "b.py", "price.py"]
-            assert "› A a.py" in page.rows("body")
+            assert "› A a.py" in page.rows("#diff-body")
             await page.press("a")
             assert names() == ["a.py", "b.py", "cart.py", "price.py"]
 
         async with opened(changes) as page:
             await page.press("space", "space", "space", "space")
-            assert "All 4 changes are kept." in page.rows("body")
+            assert "All 4 changes are kept." in page.rows("#diff-body")
 
 
 class Shown:
@@ -186,8 +162,8 @@ async def test_ten_thousand_files_stay_usable() -> None:
     changes.files_["session"] = tuple(replace(one, shown=f"src/file{number:05}.py") for number in range(10_000))
     async with opened(changes, size=(80, 24)) as page:
         await page.press("end", "up", "slash", *"09871")
-        assert page.rows("body").split()[:3] == ["›", "M", "src/file09871.py"]
-        assert page.rows("state").startswith("10,000 files")
+        assert page.rows("#diff-body").split()[:3] == ["›", "M", "src/file09871.py"]
+        assert page.rows("#diff-state").startswith("10,000 files")
 
 
 def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:

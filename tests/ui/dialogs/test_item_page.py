@@ -1,19 +1,19 @@
 """Choosers and lists of facts as the user sees and drives them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
+from tests.ui.question_page import open_page
 from tests.ui.stage import Stage, stage
-from tests.ui.still import drawn, shown, still_app
+from tests.ui.still import still_app
 from tests.ui.story import Story
+from tests.ui.test_page_snapshots import typing
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import FileChanged
 from tui_agent.protocol.facts.page_facts import DefinitionFact, ModelFact
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.dialogs.chooser_page import ChooserPage, definition_items, file_items, model_items
 from tui_agent.ui.text.rows_view import PartPage
 
@@ -22,10 +22,7 @@ DIFF = Diff("--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-round(x)\n+x\n")
 
 async def opened(on: Stage, command: str) -> ChooserPage:
     """Type a command and return the page that it opens."""
-    await on.say(command)
-    await on.until(lambda: isinstance(on.app.screen, ChooserPage))
-    page = on.app.screen
-    assert isinstance(page, ChooserPage)
+    page = await open_page(on, command, ChooserPage)
     await on.until(lambda: page.selected)
     return page
 
@@ -118,24 +115,6 @@ def test_a_changed_file_shows_the_differences_of_each_call_without_its_path() ->
     rows = [row.plain.strip() for row in items[0].rows(60)]
     assert [row for row in rows if row.startswith("#")] == ["#4 bash sed -i s/1−1/0/ *.py", "#3 edit", "#1 edit"]
     assert sum("round(x)" in row for row in rows) == 3
-
-
-def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
-    """Type a command, then press keys on its page."""
-
-    async def before(pilot: Pilot[None]) -> None:
-        await shown(pilot)
-        app = pilot.app
-        assert isinstance(app, TuiAgentApp)
-        await pilot.press("slash", *command, "enter")
-        while app.screen is app.chat:
-            await pilot.pause()
-        for key in ("", *keys):
-            await drawn(pilot)
-            await pilot.press(*filter(None, [key]))
-        await drawn(pilot)
-
-    return before
 
 
 @pytest.mark.slow

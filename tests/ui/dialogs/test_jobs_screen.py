@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from tests.ui.open_bench import bench_of
+from tests.ui.question_page import open_page
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.facts.page_facts import JobFact
 from tui_agent.ui.dialogs.answer_rules import FOCUS_SECONDS, RESTING_SECONDS, SEEN_SECONDS
@@ -62,11 +62,7 @@ async def jobs_page() -> AsyncIterator[Page]:
     """Show the page with a command that runs and one that has ended."""
     jobs = Jobs()
     async with stage(size=(100, 30)) as on:
-        on.chat.bridge.bench = bench_of(on.loop, on.bus, jobs=jobs)
-        await on.say("/jobs")
-        await on.until(lambda: isinstance(on.app.screen, JobsScreen))
-        screen = on.app.screen
-        assert isinstance(screen, JobsScreen)
+        screen = await open_page(on, "/jobs", JobsScreen, jobs=jobs)
         keys = screen.query_one("#jobs-keys", RowsView)
         await on.until(lambda: "stop" in getattr(keys.line_at(0), "plain", ""))
         yield Page(on, jobs, screen, keys)

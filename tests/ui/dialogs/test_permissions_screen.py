@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.ui.open_bench import bench_of
+from tests.ui.question_page import open_page, rows_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.events import ApprovalRequested, PermissionDecided, ToolEnded, ToolQueued
@@ -22,19 +22,9 @@ async def page(
 ) -> AsyncIterator[tuple[Stage, PermissionsScreen, FakeRules]]:
     service = rules or FakeRules(OWN)
     async with stage(size=size) as on_stage:
-        on_stage.chat.bridge.bench = bench_of(on_stage.loop, on_stage.bus, rules=service)
-        await on_stage.say("/permissions")
-        await on_stage.until(lambda: isinstance(on_stage.app.screen, PermissionsScreen))
-        screen = on_stage.app.screen
-        assert isinstance(screen, PermissionsScreen)
+        screen = await open_page(on_stage, "/permissions", PermissionsScreen, rules=service)
         await on_stage.until(lambda: screen.selected)
         yield on_stage, screen, service
-
-
-def text_of(screen: PermissionsScreen, name: str) -> str:
-    view = screen.query_one(f"#permissions-{name}", RowsView)
-    rows = [view.line_at(row) for row in range(view.total)]
-    return "\n".join(row.plain for row in rows if row is not None)
 
 
 def opened(on_stage: Stage) -> str:
@@ -57,12 +47,12 @@ async def test_hits_count_calls_live_and_enter_lists_them() -> None:
         decide(on_stage, "c1", OWN.cited)
         on_stage.bus.publish(ToolStarted(call_id="c1", name="bash", args={}, summary="make c1"))
         on_stage.bus.publish(ToolEnded(call_id="c1", name="bash", index=0, status="ok", is_error=False, content=()))
-        await on_stage.until(lambda: "2 calls" in text_of(screen, "body"))
+        await on_stage.until(lambda: "2 calls" in rows_of(screen, "#permissions-body"))
 
         await on_stage.pilot.press("down", "down", "down", "down", "down", "down")
         assert screen.selected is not None
         assert screen.selected.text == OWN.text
-        assert "newest: #1 #2" in text_of(screen, "detail")
+        assert "newest: #1 #2" in rows_of(screen, "#permissions-detail")
         await on_stage.pilot.press("enter")
         await on_stage.until(lambda: "#1 bash make c1" in opened(on_stage))
         assert "#2 bash make c2" in opened(on_stage)
@@ -76,21 +66,21 @@ async def test_a_rule_of_the_session_is_removed_and_added_and_any_other_says_whe
         before = service.facts
         for downs, why in reasons.items():
             await on_stage.pilot.press("home", *["down"] * downs, "ctrl+x")
-            await on_stage.until(lambda why=why: why in text_of(screen, "state"))
+            await on_stage.until(lambda why=why: why in rows_of(screen, "#permissions-state"))
             assert service.facts == before
 
         await on_stage.pilot.press("home", *["down"] * 6, "ctrl+x")
-        await on_stage.until(lambda: "Removed: allow bash(make:*)" in text_of(screen, "state"))
+        await on_stage.until(lambda: "Removed: allow bash(make:*)" in rows_of(screen, "#permissions-state"))
         assert OWN not in service.facts.rules
-        assert "make" not in text_of(screen, "body")
+        assert "make" not in rows_of(screen, "#permissions-body")
 
         await on_stage.pilot.press("a")
         await on_stage.type("bash(make)")
         await on_stage.pilot.press("enter")
-        await on_stage.until(lambda: "did you mean" in text_of(screen, "state"))
+        await on_stage.until(lambda: "did you mean" in rows_of(screen, "#permissions-state"))
         assert OWN not in service.facts.rules
         await on_stage.pilot.press(*["backspace"] * 10, *"deny", "space", *"edit(x)", "enter")
-        await on_stage.until(lambda: "Added for this session: deny edit(x)" in text_of(screen, "state"))
+        await on_stage.until(lambda: "Added for this session: deny edit(x)" in rows_of(screen, "#permissions-state"))
         assert service.facts.rules[-1].text == "edit(x)"
         assert screen.selected is not None
         assert screen.selected.text == "edit(x)"
@@ -100,14 +90,14 @@ async def test_a_rule_of_the_session_is_removed_and_added_and_any_other_says_whe
 async def test_the_page_follows_the_mode_and_announces_a_question() -> None:
     async with page() as (on_stage, screen, _):
         on_stage.chat.bridge.set_mode(PermissionMode.PLAN)
-        await on_stage.until(lambda: "mode plan" in text_of(screen, "heading"))
-        assert "every other change" in text_of(screen, "body")
+        await on_stage.until(lambda: "mode plan" in rows_of(screen, "#permissions-heading"))
+        assert "every other change" in rows_of(screen, "#permissions-body")
 
         decide(on_stage, "c1", None, decision="ask")
         on_stage.bus.publish(
             ApprovalRequested(request_id="q1", call_id="c1", digest="d", tool="bash", args={"command": "make"})
         )
-        await on_stage.until(lambda: "▲ 1 call needs you · esc, then ctrl+y" in text_of(screen, "state"))
+        await on_stage.until(lambda: "▲ 1 call needs you · esc, then ctrl+y" in rows_of(screen, "#permissions-state"))
         assert isinstance(on_stage.app.screen, PermissionsScreen)
 
 
@@ -120,8 +110,8 @@ async def test_the_page_works_at_any_size() -> None:
             await on_stage.type("deny edit(y)")
             await on_stage.pilot.press("enter")
             await on_stage.until(lambda: len(service.facts.rules) == 6)
-            assert "\x1b" not in text_of(screen, "body")
+            assert "\x1b" not in rows_of(screen, "#permissions-body")
             await on_stage.pilot.press("enter", "escape", "ctrl+x")
             await on_stage.until(lambda: len(service.facts.rules) == 5)
             for name in ("body", "detail", "state", "keys"):
-                assert all(len(row) <= size[0] for row in text_of(screen, name).splitlines())
+                assert all(len(row) <= size[0] for row in rows_of(screen, f"#permissions-{name}").splitlines())

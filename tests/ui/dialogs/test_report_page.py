@@ -1,6 +1,7 @@
 """`/report` as the user sees it."""
 
 from tests.ui.open_bench import bench_of
+from tests.ui.question_page import open_page
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tests.ui.story import Story
@@ -36,8 +37,7 @@ async def ask(on_stage: Stage, rule: str | None) -> None:
 
 
 async def open_report(on_stage: Stage) -> None:
-    await on_stage.say("/report")
-    await on_stage.until(lambda: isinstance(on_stage.app.screen, ReportPage))
+    await open_page(on_stage, "/report", ReportPage)
 
 
 async def test_the_report_has_the_time_that_questions_waited_and_a_key_shows_all_rules() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.open_bench import bench_of
+from tests.ui.question_page import open_page, rows_of
 from tests.ui.stage import Stage, stage
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
@@ -17,7 +17,6 @@ from tui_agent.settings import Locations
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.dialogs.chooser_page import ChooserPage
 from tui_agent.ui.dialogs.settings_page import SettingsPage
-from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_settings import SessionSettings
 
@@ -38,11 +37,7 @@ def settings_of(folder: Path) -> SessionSettings:
 @asynccontextmanager
 async def page(folder: Path, *, size: tuple[int, int] = (120, 40)) -> AsyncGenerator[tuple[Stage, SettingsPage]]:
     async with stage(size=size) as on:
-        on.chat.bridge.bench = bench_of(on.loop, on.bus, settings=settings_of(folder))
-        await on.say("/settings")
-        await on.until(lambda: isinstance(on.app.screen, SettingsPage))
-        screen = on.app.screen
-        assert isinstance(screen, SettingsPage)
+        screen = await open_page(on, "/settings", SettingsPage, settings=settings_of(folder))
         await on.until(lambda: screen.selected)
         yield on, screen
 
@@ -54,8 +49,7 @@ async def find(on: Stage, screen: SettingsPage, name: str) -> None:
 
 
 def message(screen: SettingsPage) -> str:
-    line = screen.query_one("#settings-state", RowsView).line_at(0)
-    return "" if line is None else line.plain.strip()
+    return rows_of(screen, "#settings-state").strip()
 
 
 async def test_a_switch_is_turned_a_choice_chosen_and_everything_else_of_the_file_stays(

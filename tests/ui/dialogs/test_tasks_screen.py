@@ -1,8 +1,6 @@
 """The list of tasks: sessions of other programs, answers to their questions, and the switch to a closed one."""
 
-import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,14 +8,8 @@ import pytest
 from tests.ui.dialogs.test_diff_screen import pressing
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
-from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.envelope import Origin
-from tui_agent.protocol.events import RunStarted, SessionCreated
 from tui_agent.protocol.facts.page_facts import TaskFact, TaskQuestion
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
-from tui_agent.session.journal_writer import JournalWriter
 from tui_agent.ui.dialogs.tasks_screen import TasksScreen
-from tui_agent.workbench.live_session import LiveSession, TaskList
 
 NOW = 1_700_000_000_000
 ARGS = {"command": "rm -rf build\x1b[31m", "timeout": 5}
@@ -103,38 +95,6 @@ async def test_a_call_is_allowed_only_after_all_of_its_question_was_visible() ->
             assert tasks.answers == expected, keys
             if keys == "yy":
                 assert said(app) == "Not all of the question is visible: enter shows it."
-
-
-@pytest.mark.slow
-async def test_a_real_session_gets_its_answer_from_the_page(tmp_path: Path) -> None:
-    request = ApprovalRequest(
-        request_id="r1", call_id="c1", tool="bash", args={"command": "make"}, summary="make", digest="d", agent="main"
-    )
-    bus, journal = EventBus(Origin(session_id="other")), tmp_path / "other.jsonl"
-    live = LiveSession(journal, "other", tmp_path, bus)
-    async with JournalWriter(bus, journal) as writer, asyncio.TaskGroup() as tasks:
-        serving = tasks.create_task(live.serve())
-        await asyncio.sleep(0)
-        bus.publish(SessionCreated(id="other", path=str(journal), cwd=str(tmp_path), version="1"))
-        bus.publish(RunStarted(input="build it", trigger="prompt", model="m", mode=PermissionMode.ASK))
-        await writer.flush()
-        asking = tasks.create_task(live.ask(request))
-        app = Host(TaskList(tmp_path))
-        async with app.run_test(size=(120, 40)) as pilot:
-            screen = app.screen
-            assert isinstance(screen, TasksScreen)
-            while screen.selected is None or not screen.selected.questions:
-                # The session announces its question from a thread.
-                await screen._load()  # pyright: ignore[reportPrivateUsage]
-                await pilot.pause(0.01)
-            for _ in range(2):
-                app.clock.now += 1
-                await pilot.press("n")
-            decision = await asking
-        serving.cancel()
-    assert isinstance(decision, ApprovalDecision)
-    assert (decision.decision, decision.via) == ("deny", "another tui-agent")
-    assert not journal.with_suffix(".live").exists()
 
 
 def said(app: Host) -> str:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ui.question_page import rows_of
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.dialogs.timeline_page import TimelineScreen, head_rows, lane_row, summary_rows
@@ -12,12 +13,6 @@ from tui_agent.ui.panel.time_bars import SHORTEST, TimeStrip, TimeWindow
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.rows_view import RowsView
-
-
-def text_of(screen: TimelineScreen, name: str) -> str:
-    view = screen.query_one(f"#timeline-{name}", RowsView)
-    rows = [view.line_at(row) for row in range(view.total)]
-    return "\n".join(row.plain for row in rows if row is not None)
 
 
 async def test_a_lane_for_each_call_and_the_keys_that_choose_the_part_that_is_shown() -> None:
@@ -31,10 +26,10 @@ async def test_a_lane_for_each_call_and_the_keys_that_choose_the_part_that_is_sh
             await pilot.pause()
         await drawn(pilot)
         screen = app.screen
-        lanes = text_of(screen, "body").splitlines()
+        lanes = rows_of(screen, "#timeline-body").splitlines()
         assert [lane.removeprefix("›").split()[0] for lane in lanes] == ["#1", "#2", "#3", "#4", "#5"]
         assert "#5 edit a.py (+1 −1)" in lanes[4]
-        assert "follows" in text_of(screen, "state")
+        assert "follows" in rows_of(screen, "#timeline-state")
 
         await pilot.press("0")
         head, body = (screen.query_one(f"#timeline-{name}", RowsView) for name in ("heading", "body"))
@@ -49,7 +44,7 @@ async def test_a_lane_for_each_call_and_the_keys_that_choose_the_part_that_is_sh
         assert (start, span) == pytest.approx((15.0 - span, span))
         await pilot.press("left")
         assert not screen.window.follows
-        assert "stands still" in text_of(screen, "state")
+        assert "stands still" in rows_of(screen, "#timeline-state")
         await pilot.press("f")
         assert screen.window.follows
         await pilot.press("left", "0")
