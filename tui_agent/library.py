@@ -42,10 +42,10 @@ from tui_agent.agent import (
     UserInput,
 )
 from tui_agent.agent.checkpoints import restore_state, restored_config
+from tui_agent.agent.guardrails import RunHooks
 from tui_agent.agent.loop_config import BeforeRequests, SystemText, UpdateTools
+from tui_agent.agent.message_delivery import Trigger
 from tui_agent.agent.output_format import OutputT
-from tui_agent.agent.run_hooks import RunHooks
-from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, Strategy, ToolLike, ToolRegistry
 from tui_agent.execution.contained_calls import contained
@@ -576,7 +576,7 @@ def _server_parts(bus: EventBus, root: Path) -> "ServerParts":
     from tui_agent.mcp.server_parts import ServerParts
     from tui_agent.tools.media.media_files import check_media
     from tui_agent.tools.processes.child_environment import child_environment
-    from tui_agent.tools.processes.helper_tree import HelperTree
+    from tui_agent.tools.processes.command_launcher import HelperTree
 
     def publish(event: AgentEvent) -> None:
         if isinstance(event, McpStatus) and event.problem:

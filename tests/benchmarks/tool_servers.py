@@ -27,7 +27,7 @@ from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.server_question import FieldValue, FormField, ServerQuestion
 from tui_agent.protocol.tool import ToolContext
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 
 CALLS: dict[str, list[tuple[str, JsonObject]]] = {
     "time": [("get_current_time", {"timezone": "Europe/Paris"})],

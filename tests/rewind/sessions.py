@@ -22,7 +22,7 @@ from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, SessionStore, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.tools import Workspace, default_tools
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 
 GIT = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "init.defaultBranch=main")
 

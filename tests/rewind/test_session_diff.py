@@ -9,7 +9,7 @@ import pytest
 
 from tests.rewind.sessions import GIT, Kept
 from tests.support.file_modes import enforce_file_modes
-from tui_agent.git.git_bubblewrap import find_bubblewrap
+from tui_agent.git.git_program import find_bubblewrap
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import SessionRewound
 from tui_agent.protocol.facts.change_facts import ChangedFile, DiffView

@@ -101,17 +101,6 @@ async def test_keys_are_sent_as_keys_and_tokens_as_tokens(monkeypatch: pytest.Mo
     assert wrong == []
 
 
-async def test_betas_of_the_environment_go_to_the_default_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_BETAS", "one-2026-01-01, two-2026-01-01,")
-    async with FussyServer() as server, AsyncExitStack() as stack:
-        await asked(server, {"betas": ("mine-2026-01-01",)})
-        named = Settings(model="box/m", providers={"box": Endpoint(base_url=server.base_url)})
-        await heard(ProviderBuilder(stack).build(named).stream(HELLO))
-
-        betas = [headers.get("anthropic-beta") for headers in server.headers]
-    assert betas == ["mine-2026-01-01,one-2026-01-01,two-2026-01-01", None]
-
-
 @table(
     ("variable", "key", "bearer"), [("BOX_API_KEY", "secret", "Bearer secret"), ("BOX_TOKEN", None, "Bearer secret")]
 )

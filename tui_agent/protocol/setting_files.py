@@ -51,6 +51,30 @@ def _deepest_line(text: str) -> int:
     return counts.index(max(counts)) + 1
 
 
+FOREIGN_TOOL_NAMES: dict[str, tuple[str, ...]] = {
+    "bash": ("Bash",),
+    "read": ("Read", "NotebookRead"),
+    "write": ("Write",),
+    "edit": ("Edit", "MultiEdit"),
+    "notebook_edit": ("NotebookEdit",),
+    "glob": ("Glob",),
+    "grep": ("Grep",),
+    "agent": ("Task", "Agent"),
+    "fetch": ("WebFetch",),
+    "web_search": ("WebSearch",),
+    "todo": ("TodoWrite",),
+    "ask_user": ("AskUserQuestion",),
+    "present_plan": ("ExitPlanMode",),
+    "skill": ("Skill",),
+    "bash_output": ("BashOutput", "TaskOutput"),
+    "kill_bash": ("KillShell", "KillBash", "TaskStop"),
+}
+"""The other agent's name of each tool, and further ones that matchers use."""
+
+LENIENT_MODES = ("default", "acceptEdits", "bypassPermissions", "auto")
+"""Permission modes of other agents that restrict nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFormat:
     """The fields of one kind of record. None and False are like a field that is not there."""

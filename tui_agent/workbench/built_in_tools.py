@@ -14,7 +14,7 @@ from tui_agent.protocol.server_entries import LookUp
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 from tui_agent.tools import BackgroundJobs, Workspace, default_tools, web_tools
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
 from .configuration.permission_rules import RULE_TOOL_NAMES, rule_tool_names

@@ -15,7 +15,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.settings import Settings
 from tui_agent.tools import PresentPlanTool
 
-from .configuration.definition_files import own_definitions
+from .configuration.found_files import own_definitions
 from .configuration.project_trust import FolderTrust
 from .launch import Launch
 from .sessions.side_requests import SideRequests

@@ -24,8 +24,7 @@ from tui_agent.protocol.facts.change_facts import (
 from tui_agent.protocol.regular_file import repository_root
 from tui_agent.rewind import Rewinder
 from tui_agent.rewind.session_changes import compare, undo_steps
-from tui_agent.tools.content_store import CONTENT_LIMIT
-from tui_agent.tools.file_states import content_of, read_file_state, same_file
+from tui_agent.tools.file_states import CONTENT_LIMIT, content_of, read_file_state, same_file
 from tui_agent.tools.file_versions import digest_of
 
 NOT_SAVED = "this session is not saved, so an undo could not be undone"

@@ -39,10 +39,10 @@ from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
 from tui_agent.tools.media.media_files import check_media
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 
 from .configuration.launch_options import LaunchOptions
-from .configuration.named_secrets import withhold_named_secrets
+from .configuration.named_endpoints import withhold_named_secrets
 from .configuration.project_trust import SERVERS_FILE, FolderTrust
 
 if TYPE_CHECKING:

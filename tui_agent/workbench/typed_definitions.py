@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
-from tui_agent.agent.agent_profile import AgentProfile
 from tui_agent.agent.command_run import NEVER_RAN
+from tui_agent.agent.delegation import AgentProfile
 from tui_agent.context import ContextLayer
 from tui_agent.definitions.definition_text import Arguments, PromptTemplate, framed_output
 from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill, is_allowed, kind_of, shortened

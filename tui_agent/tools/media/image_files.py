@@ -141,6 +141,7 @@ async def _scaled(content: bytes, media_type: str, shown: str, cancellation: Can
             environment = child_environment(os.environ)
             spec = ProcessSpec(argv, Path("/"), environment, SCALING_TIME, descriptors=(file.fileno(),))
             outcome = await run_process(spec, output, BoundedBytes(_FACTS_SIZE), cancellation)
+    # Without the program, an image within the limits is sent as it is.
     except OSError:
         return None
     cancellation.raise_if_set()
@@ -168,6 +169,7 @@ def _number(content: bytes, start: int, length: int, order: str = "big") -> int:
 
 
 def _png_size(content: bytes) -> tuple[int, int]:
+    # The header alone is there in a file that was cut, too.
     if content[12:16] != b"IHDR" or b"IEND" not in content[-16:]:
         raise ValueError("no header or no end")
     return _number(content, 16, 4), _number(content, 20, 4)

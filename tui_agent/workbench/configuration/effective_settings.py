@@ -11,7 +11,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.settings import LoadedSettings, Locations, PluginSettings, is_web_address, load_settings
 from tui_agent.workbench.configuration.launch_options import LaunchExtras, LaunchOptions
 
-from .found_hooks import with_file_rules
+from .found_files import with_file_rules
 from .project_trust import trust_for
 
 

@@ -21,7 +21,7 @@ from tui_agent.protocol.provider import (
     WebSource,
 )
 from tui_agent.settings import Settings
-from tui_agent.tools.web_search_tool import SearchAnswer
+from tui_agent.tools.page_tools import SearchAnswer
 from tui_agent.workbench.configuration.named_endpoints import target_of
 
 SMALL = "small"
