@@ -383,7 +383,7 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-CATCHES_BROADLY = {"protocol.background", "protocol.callbacks", "protocol.tool_thread", "ui.base.error_boundary"}
+CATCHES_BROADLY = {"protocol.background", "protocol.callbacks", "ui.base.error_boundary"}
 """Modules outside `execution` that call listeners or tools of other programs, draw, or run services beside a run."""
 
 

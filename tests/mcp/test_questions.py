@@ -55,18 +55,6 @@ def question() -> ServerQuestion:
     return ServerQuestion(server="h", kind="form", fields=fields_of(FORM))
 
 
-def test_a_form_becomes_fields_with_plain_texts() -> None:
-    fields = {field.name: field for field in question().fields}
-
-    assert [field.kind for field in fields.values()] == [
-        "text", "text", "text", "integer", "number", "flag", "choice", "choice", "choices", "text",
-    ]  # fmt: skip
-    assert fields["name"].label == "Your\\u202e name"
-    assert fields["name"].required
-    assert (fields["age"].default, fields["sure"].default, fields["size"].default) == (20, True, None)
-    assert [field.name for field in fields.values() if field.is_secret] == ["api_key"]
-
-
 @table(
     ("values", "problem"),
     [

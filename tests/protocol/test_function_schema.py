@@ -121,18 +121,6 @@ async def test_parameters_named_like_methods_of_pydantic_work() -> None:
     assert (await save.execute({"json": "j", "schema": "s", "copy": False}, CONTEXT)).text == "j s False m"
 
 
-async def test_a_default_that_json_cannot_express_is_left_out_and_used() -> None:
-    marker = object()
-
-    @tool
-    def look(at: Any = marker) -> str:
-        """Look."""
-        return str(at is marker)
-
-    assert look.spec.input_schema["properties"] == {"at": {}}
-    assert (await look.execute({}, CONTEXT)).text == "True"
-
-
 class Library:
     """Books."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.protocol import ToolContext, function_tool
-from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.function_tool import tool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, Verdict
@@ -57,17 +57,6 @@ async def test_a_plain_function_runs_in_a_thread_and_the_loop_continues() -> Non
     assert (await plain.execute({"query": "a"}, context)).text == "a inherited"
     assert plain.runs_in_thread
     assert context.metrics["thread"].value == "tool-function"
-
-
-@table("error", [ToolError("no"), StopIteration("no"), SystemExit("no")])
-async def test_an_exception_of_a_plain_function_is_raised(error: BaseException) -> None:
-    @tool
-    def plain() -> str:
-        """Fail."""
-        raise error
-
-    with pytest.raises((ToolError, RuntimeError, SystemExit), match=r"no|StopIteration"):
-        await plain.execute({}, ToolContext(call_id="1", tool_name="plain"))
 
 
 async def test_a_thread_can_get_the_verdict_on_another_call() -> None:

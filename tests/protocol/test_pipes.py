@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.table import table
 from tui_agent.protocol.pipes import BACKLOG, InputLine, LineReader, PipeWriter, read_everything
 
 
@@ -25,23 +24,6 @@ async def lines_of(descriptor: int, *, longest: int = 1_000) -> list[InputLine]:
 def a_file(path: Path, data: bytes) -> int:
     path.write_bytes(data)
     return os.open(path, os.O_RDONLY)
-
-
-@table(
-    ("data", "lines"),
-    [
-        (b"", []),
-        (b"one", [b"one"]),
-        (b"one\n", [b"one"]),
-        (b"one\n\ntwo", [b"one", b"", b"two"]),
-        ("a\u2028b\u0085c\rd\x0be".encode(), ["a\u2028b\u0085c\rd\x0be".encode()]),
-        (b"\n", [b""]),
-    ],
-)
-async def test_only_a_line_feed_ends_a_line(tmp_path: Path, data: bytes, lines: list[bytes]) -> None:
-    descriptor = a_file(tmp_path / "input", data)
-    assert await lines_of(descriptor) == lines
-    os.close(descriptor)
 
 
 @given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line)), st.lists(st.integers(1, 9)))

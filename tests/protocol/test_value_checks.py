@@ -7,20 +7,10 @@ from tui_agent.execution import ApprovalGate
 from tui_agent.execution.hook_bus import HookBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.value_checks import (
-    expect_choice,
     expect_kind,
     expect_members,
     shown_value,
 )
-
-
-def test_a_misspelt_choice_is_refused_with_the_nearest() -> None:
-    with pytest.raises(ConfigurationError, match=r"unknown colour 'rde'; did you mean red\?"):
-        expect_choice("colour", "rde", ("red", "blue"))
-    with pytest.raises(ConfigurationError, match=r"did you mean reds\?"):
-        expect_choice("colour", "redss", ("red", "reds"))
-    with pytest.raises(ConfigurationError, match=r"did you mean red or blue\?"):
-        expect_choice("colour", 7, ("red", "blue"))
 
 
 @table("timeout", [0, -1, float("nan"), True, "5"])

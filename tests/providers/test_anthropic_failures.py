@@ -125,18 +125,6 @@ async def test_a_reason_for_stopping_beside_an_open_call_is_a_cut(reason: str, e
     assert not any(isinstance(fact, StreamEnded) for fact in facts)
 
 
-@table("ending", ["no_message_stop", "cut"])
-@table("reason", ["max_tokens", "model_context_window_exceeded"])
-async def test_the_limit_leaves_a_call_open_and_the_answer_is_complete(reason: StopReason, ending: str) -> None:
-    call = {"type": "tool_use", "id": "c1", "name": "write", "input": {"path": "a"}, "unfinished": True}
-
-    facts, error = await ended_early(TEXT, call, stopping(reason), ending=ending)
-
-    assert error is None
-    assert calls_of(facts) == [ToolCall(id="c1", name="write", cut=True)]
-    assert facts[-1] == StreamEnded(reason)
-
-
 @table("ending", ["no_message_stop", "cut", "reset"])
 async def test_text_needs_no_end_beside_a_reason_for_stopping(ending: str) -> None:
     opened = {"index": 0, "content_block": {"type": "text", "text": "all of it"}}
@@ -291,16 +279,6 @@ async def test_a_connection_timeout_is_reported() -> None:
 
     assert error is not None
     assert error.kind == "network"
-
-
-@pytest.mark.parametrize("begun", [True, False])
-async def test_a_silent_answer_is_abandoned(begun: bool) -> None:
-    held = {"wait_for": "never"} if not begun else {"blocks": [TEXT, {"type": "pause", "until": "never"}]}
-
-    facts, error = await failed(held, silence_timeout=2.0)
-
-    assert error.kind == "timeout"
-    assert text_of(facts) == ("begun" if begun else "")
 
 
 async def test_an_sdk_that_cannot_be_loaded_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,11 @@ import asyncio
 import subprocess
 import sys
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
-from tests.support.server_process import ServerProcess
 from tests.support.stream_helpers import HELLO, asking, calls_of, heard, text_of
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
@@ -157,22 +155,6 @@ def test_invalid_arguments_are_refused_at_once(arguments: dict[str, str], words:
         AnthropicProvider(**arguments)
 
     assert "sk-" not in str(raised.value)
-
-
-@pytest.mark.slow
-def test_a_provider_serves_one_event_loop_after_another(tmp_path: Path) -> None:
-    with ServerProcess([{"blocks": [{"type": "text", "text": "hi"}]}] * 4, tmp_path) as server:
-        provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
-
-        async def ask_twice_at_once() -> list[str]:
-            async with asyncio.TaskGroup() as group:
-                asked = [group.create_task(heard(provider.stream(HELLO))) for _ in range(2)]
-            await provider.disconnect()
-            return [text_of(task.result()[0]) for task in asked]
-
-        first, second = asyncio.run(ask_twice_at_once()), asyncio.run(ask_twice_at_once())
-
-    assert (first, second) == (["hi", "hi"], ["hi", "hi"])
 
 
 @table(

@@ -155,21 +155,6 @@ async def test_calls_in_any_form_are_the_same_two_calls(form: str, reason: str |
     assert facts[-1] == StreamEnded("tool_use")
 
 
-@table(
-    ("reason", "expected"),
-    [("stop", "end_turn"), ("length", "max_tokens"), ("content_filter", "refusal"), ("odd", "other")],
-)
-async def test_reasons_for_stopping(reason: str, expected: str) -> None:
-    script = {"blocks": [{"type": "text", "text": "so"}], "stop_reason": reason}
-    async with ScriptedOpenAiServer([script]) as server, asking(server) as provider:
-        server.usage = None
-        facts, error = await heard(provider.stream(HELLO))
-
-    assert error is None
-    assert isinstance(facts[-1], StreamEnded)
-    assert facts[-1].stop_reason == expected
-
-
 async def test_an_answer_that_is_not_streamed_is_read_too() -> None:
     message = {"role": "assistant", "content": "Hi", "reasoning": "hm"}
     body = {"object": "chat.completion", "model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}

@@ -54,44 +54,6 @@ def test_the_sdk_loads_no_web_client_of_its_own_choice() -> None:
     assert printed == "False\n"
 
 
-def test_only_modules_of_the_wanted_names_are_loaded(package: Path) -> None:
-    write(
-        package,
-        init="from .first import First\nfrom .second import Second as Other\nfrom .third import *\n",
-        first="class First: pass",
-        second="class Second: pass",
-        third="class Third: pass",
-    )
-
-    assert load_names("made_up", ["First"])
-    assert loaded() == {"first"}
-
-    import made_up  # pyright: ignore[reportMissingImports]
-
-    assert made_up.Other.__name__ == "Second"
-    assert loaded() == {"first", "second"}
-    assert made_up.Third.__name__ == "Third"
-    assert not hasattr(made_up, "Fourth")
-
-
-def test_a_late_module_is_loaded_at_the_first_call_of_its_functions(package: Path) -> None:
-    write(
-        package,
-        init="from .first import First\n",
-        first="from .late import join\nclass First: call = staticmethod(join)",
-        late="from .heavy import SIGN\ndef join(*parts): return SIGN.join(parts)",
-        heavy="SIGN = '-'",
-    )
-
-    assert load_names("made_up", ["First"], ["made_up.late", "made_up.of_no_version"])
-    assert loaded() == {"first"}
-
-    import made_up  # pyright: ignore[reportMissingImports]
-
-    assert made_up.First.call("a", "b") == "a-b"
-    assert loaded() == {"first", "late", "heavy"}
-
-
 def test_what_cannot_be_loaded_lazily_is_loaded_as_always(package: Path) -> None:
     """The child expects a name that `__init__` sets before it imports the child."""
     write(

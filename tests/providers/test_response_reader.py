@@ -6,7 +6,6 @@ from tests.support.stream_helpers import calls_of
 from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject, ToolCall, Usage
 from tui_agent.protocol.provider import (
-    StreamEnded,
     StreamEvent,
     StreamStarted,
     TextDelta,
@@ -75,13 +74,6 @@ def test_a_malformed_call_is_reported_with_the_next_event(later: JsonObject) -> 
     assert [call.malformed is not None for call in calls_of(told(*block, later))] == [True]
 
 
-def test_the_end_of_a_call_is_reported_once() -> None:
-    facts = told(*call_block(0, "c", "t", "{}"), closed(0), closed(7), stopped("tool_use"), STOP, STOP)
-
-    assert len(calls_of(facts)) == 1
-    assert sum(isinstance(fact, StreamEnded) for fact in facts) == 1
-
-
 def test_deltas_of_interleaved_calls_reach_their_own_call() -> None:
     facts = told(
         opened(0, "tool_use", id="a", name="t"),
@@ -102,12 +94,6 @@ def test_deltas_of_interleaved_calls_reach_their_own_call() -> None:
 
 def test_a_delta_with_a_wrong_index_goes_to_the_newest_open_call() -> None:
     facts = told(opened(3, "tool_use", id="a", name="t"), arguments(9, '{"x":1}'), closed(3))
-
-    assert calls_of(facts) == [ToolCall(id="a", name="t", arguments={"x": 1})]
-
-
-def test_arguments_in_the_start_of_a_block_are_used() -> None:
-    facts = told(opened(0, "tool_use", id="a", name="t", input={"x": 1}), closed(0))
 
     assert calls_of(facts) == [ToolCall(id="a", name="t", arguments={"x": 1})]
 

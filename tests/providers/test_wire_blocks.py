@@ -17,7 +17,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
-from tui_agent.providers.wire_blocks import EMPTY_MESSAGE, blocks_of, encode, wire_call_id
+from tui_agent.providers.wire_blocks import EMPTY_MESSAGE, blocks_of, encode
 
 
 def call_block(call: ToolCall) -> dict:
@@ -94,21 +94,6 @@ def test_numbers_that_json_does_not_know_become_null() -> None:
     call = ToolCall(id="c", name="t", arguments={"a": [float("nan"), 1.5], "b": {"c": float("-inf")}})
 
     assert call_block(call)["input"] == {"a": [None, 1.5], "b": {"c": None}}
-
-
-@table(
-    ("name", "wire"), [("read", "read"), ("functions.read", "functions_read"), ("", "unknown"), ("x" * 200, "x" * 128)]
-)
-def test_invalid_tool_names_are_made_valid(name: str, wire: str) -> None:
-    assert call_block(ToolCall(id="c", name=name))["name"] == wire
-
-
-def test_a_good_id_stays_and_a_bad_one_is_the_same_for_call_and_result() -> None:
-    assert wire_call_id("toolu_01-x") == "toolu_01-x"
-    assert wire_call_id("call:1") == wire_call_id("call:1")
-    assert wire_call_id("call:1") != wire_call_id("call.1")
-    result = blocks_of(ToolResultMessage(call_id="call:1", tool_name="t", content=()))[0]
-    assert result["tool_use_id"] == call_block(ToolCall(id="call:1", name="t"))["id"] == wire_call_id("call:1")
 
 
 @given(any_text)

@@ -70,16 +70,6 @@ def test_a_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(seen) == sorted(message.id for message in messages)
 
 
-def test_adjacent_user_messages_become_one_with_results_first() -> None:
-    messages = [user_message("a"), user_message("b", "steer"), answer("x", "y"), result("x"), result("y")]
-
-    wire = sent(WireConversation(), [*messages, user_message("also this", "steer")])
-
-    assert [message["role"] for message in wire] == ["user", "assistant", "user"]
-    assert [block["text"] for block in wire[0]["content"]] == ["a", "b"]
-    assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
-
-
 def test_the_two_newest_user_turns_carry_cache_marks() -> None:
     messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
 

@@ -135,6 +135,7 @@ class SignIn:
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(self._ask_user(answer))
             await asyncio.wait([answer], timeout=SIGN_IN_SECONDS)
+            # The dialog closes once the browser has brought the answer.
             asking.cancel()
         if not answer.done():
             raise self._failed(f"no answer came within {SIGN_IN_SECONDS / 60:g} minutes")
@@ -154,6 +155,7 @@ class SignIn:
         values = {name: found[0] for name, found in parse_qs(parts.query).items()}
         if parts.path != _PATH or not ("code" in values or "error" in values):
             return False
+        # Any page in the browser can request the port.
         if not self._state or values.get("state") != self._state:
             raise ForeignAnswerError
         if "code" not in values:
@@ -243,6 +245,7 @@ def _provider(
     metadata = OAuthClientMetadata(
         redirect_uris=[AnyUrl(redirect)],
         client_name="tui-agent",
+        # A program on the machine of the user cannot keep a secret of its own.
         token_endpoint_auth_method="none",
         grant_types=["authorization_code", "refresh_token"],
     )

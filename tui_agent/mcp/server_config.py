@@ -137,6 +137,7 @@ def expanded(server: ToolServer, environment: Mapping[str, str]) -> ToolServer:
 
     def value(match: re.Match[str]) -> str:
         given, default = environment.get(match[1]), match[2]
+        # As in a shell, `${NAME:-default}` takes its default for an empty variable, too.
         found = given if given or default is None else default
         if found is None:
             raise ConfigurationError(f"the variable {match[1]} is not set")
@@ -212,10 +213,12 @@ def parsed(content: bytes) -> object:
         try:
             return json.loads(text)
         except ValueError as error:
+            # Remarks go first, as one can follow the last comma of a list.
             for pattern in (_REMARK, _LAST_COMMA):
                 text = pattern.sub(lambda found: found[1] or "", text)
             with suppress(ValueError):
                 return json.loads(text)
+            # The first error names its place in the file as the user wrote it.
             raise error
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"not JSON: {error}") from error
@@ -372,6 +375,7 @@ def _filter(allow: object, deny: object) -> JsonObject | None:
 
 def _with_our_variables(fields: JsonObject) -> JsonObject:
     """Return fields with `${NAME}` for the variables that other programs write differently."""
+    # One pass over the JSON text reaches arguments, environment and headers alike.
     named = re.sub(r"\$?\{env:(\w+)\}", r"${\1}", json.dumps(fields))
     if foreign := re.search(r"\$\{\w+:(?!-)[^}]*\}|\{file:[^}]*\}", named):
         raise ConfigurationError(f"only variables such as ${{NAME}} can be used here, not {foreign[0]}")

@@ -130,6 +130,7 @@ class ServerLog:
     def add(self, text: str) -> None:
         """Add a text, each of its lines shortened and with escapes for hidden characters and without secrets."""
         for line in text.splitlines() or [""]:
+            # Cut twice: a secret that the cut goes through would not be recognised.
             masked = self.masked(line[: 2 * _LONGEST_LINE])
             shown = escaped(masked[:_LONGEST_LINE]) + ("…" if len(masked) > _LONGEST_LINE else "")
             self._lines.append(shown)
@@ -181,11 +182,13 @@ class TokenStore:
         temporary = self.path.with_suffix(f".{os.getpid()}.new")
         with suppress(FileNotFoundError):
             temporary.unlink()
+        # Exclusive, so that no link that someone put there is followed.
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps({"url": self._url, **values}))
                 file.flush()
+                # A crash after the renaming must not leave an empty file.
                 os.fsync(file.fileno())
             temporary.replace(self.path)
         except BaseException:

@@ -50,6 +50,7 @@ class ListedTool:
     def digest(self) -> str:
         """Hash of everything that the model reads about the tool."""
         content = json.dumps([self.description, self.schema], sort_keys=True)
+        # A server may send half a surrogate pair.
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -135,6 +136,7 @@ def contradiction_of(schema: JsonObject, value: object) -> str:
     """Return how a structured result contradicts the schema that its server claims; empty if it does not. Blocks."""
     if value is None:
         return "it has no structured content"
+    # What cannot be checked cannot be contradicted.
     if problem_of(schema):
         return ""
     from jsonschema import validate
@@ -222,9 +224,9 @@ def _on_other_values(schema: JsonObject) -> Iterator[object]:
 def _for_model(schema: JsonObject) -> JsonObject:
     """Return a schema as the model gets it, by which tui-agent also checks arguments.
 
-    Regular expressions of a server could run for ever, so they become words; the server itself checks them. Providers
-    take no alternatives at the top.
+    Regular expressions become words; the server itself checks them.
     """
+    # Providers refuse alternatives at the top of a schema.
     top = {key: value for key, value in schema.items() if key not in _COMBINED}
     plain = _plain({"type": "object", **top})
     assert is_object(plain)
@@ -243,6 +245,7 @@ def _plain(value: object, *, is_table: bool = False) -> object:
         return {name: _plain(one) for name, one in value.items()}
     made: JsonObject = {}
     for key, one in value.items():
+        # A regular expression of a server could run for ever against the arguments of a call.
         if key not in _LEFT_OUT:
             made[key] = _plain(one, is_table=key in ("properties", "$defs", "definitions", "dependentSchemas"))
     if isinstance(pattern := value.get("pattern"), str):

@@ -13,9 +13,11 @@ def seconds_text(seconds: float, *, tenths: bool = True) -> str:
     Without tenths, it suits a clock that should not flicker.
     """
     seconds = max(0.0, seconds)
+    # From here on, one decimal would be 60.0.
     if seconds < 59.95:
         if not tenths:
             return f"{int(seconds)} s"
+        # From here on, two decimals would be 1.00.
         return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
     whole = round(seconds)
     minutes, rest = divmod(whole, 60)

@@ -105,8 +105,7 @@ class EventBus:
             A function that removes the callback; as a decorator, the callback.
 
         Raises:
-            ConfigurationError: a kind is not an event, or the callback is not a plain function. An async
-                            one needs a
+            ConfigurationError: a kind is not an event, or the callback is not a plain function. An async one needs a
                 task of its own: use `subscribe` and a task group.
         """
         classes = _event_kinds(kinds)
@@ -164,16 +163,15 @@ class EventBus:
         return stop
 
     def _call_listeners(self) -> None:
-        """Deliver published events to every listener, one after another.
-
-        A callback may publish: such an event waits in the queue, so that each listener gets all events in their order.
-        """
+        """Deliver published events to every listener, one after another."""
+        # A callback has published: the event waits, so that each listener gets all events in their order.
         if self._is_calling:
             return
         self._is_calling = True
         try:
             while self._uncalled:
                 envelope = self._uncalled.popleft()
+                # A copy, because a callback may add and remove callbacks.
                 for listener in tuple(self._listeners):
                     crash = listener.deliver(envelope)
                     if crash is not None:
@@ -251,6 +249,7 @@ class Subscription:
         may_merge, self._may_merge = self._may_merge, False
         self._arrived.clear()
         self._urgent.clear()
+        # Most batches have no delta, and merging looks at every event.
         return merge_neighbours(waiting) if may_merge else waiting
 
     async def batches(self, pace: float = 0.0) -> AsyncIterator[list[Envelope]]:

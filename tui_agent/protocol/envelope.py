@@ -167,7 +167,8 @@ class _Line(FrozenModel):
 
 @cache
 def _line_reader() -> Callable[[str | bytes], Any]:
-    """Return a validator that reads a line and its event in one pass: a journal may have a hundred thousand lines."""
+    """Return a validator that reads a line and its event in one pass."""
+    # In two passes a journal of a hundred thousand lines would be parsed twice.
     any_line: Any = None
     for event in event_classes().values():
         fields: dict[str, Any] = {"type": (event.model_fields["type"].annotation, ...), "data": (event, ...)}

@@ -134,8 +134,7 @@ def function_tool(
 ) -> FunctionTool | Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool of a function: as `@tool`, as `@tool(read_only=True)`, or as `tool(function)`.
 
-    The function may be async or plain; a plain one runs in a thread of its own. Python cannot stop a thread: if
-        such a
+    The function may be async or plain; a plain one runs in a thread of its own. Python cannot stop a thread: if such a
     call is cancelled or times out, its context's `cancellation` is set, the call ends after the grace period, and the
     model reads that the function may still be running. Its later reports and its result are dropped.
 

@@ -13,6 +13,7 @@ def file_mentions(text: str) -> dict[str, str]:
 
     A path without lines is not among them unless it ends like that of an image, a PDF or a directory.
     """
+    # The punctuation belongs to the sentence around the mention.
     found = (match[0].rstrip(".,;:!?)") for match in _NAMED_FILE.finditer(text))
     return {mention: path for mention in found if _is_attached(path := mention[1:].strip('"'))}
 

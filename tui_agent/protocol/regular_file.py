@@ -36,8 +36,7 @@ AHEAD = 64 * 1024
 async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["FileReader", None]:
     """Open a file with `opener` for reading bytes.
 
-    A cancelled caller does not wait for an operation that is still running, such as a read from a slow disk: the
-    thread closes the file after it.
+    A cancelled caller does not wait for an operation that is still running.
 
     Raises:
         Exception: anything that `opener` raises.
@@ -47,6 +46,7 @@ async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["FileRea
         file = await asyncio.wrap_future(thread.submit(_OpenFile, path, opener))
         yield FileReader(file, thread)
     except asyncio.CancelledError:
+        # Not awaited: a read from a slow disk may still run, and the thread closes the file after it.
         thread.close_file()
         raise
     except BaseException:
@@ -58,6 +58,7 @@ async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["FileRea
 
 async def _wait_for(closing: "Future[None] | None") -> None:
     if closing is not None:
+        # A cancellation must not take the closing out of the queue.
         await asyncio.shield(asyncio.wrap_future(closing))
 
 
@@ -204,6 +205,7 @@ class _Opener:
         """Bytes to read, one more than the file may have; known once it is open."""
 
     def __call__(self, path: str, flags: int) -> int:
+        # A pipe would block until something writes to it, and a terminal could become that of the process.
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
         try:
             status = os.fstat(descriptor)
@@ -243,11 +245,10 @@ PRIVATE_MODE = 0o700
 def make_private_directories(path: Path) -> None:
     """Create a directory and its missing parents with mode 0700, under any umask; existing ones stay as they are.
 
-    `Path.mkdir(mode, parents=True)` gives the parents another mode.
-
     Raises:
         OSError: one cannot be created, or a file has the name.
     """
+    # `Path.mkdir(mode, parents=True)` would give the parents another mode.
     missing = [path]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)
@@ -261,6 +262,7 @@ def make_private_directories(path: Path) -> None:
 def repository_root(folder: Path) -> Path:
     """Return the resolved root of the repository around `folder`; without one, `folder` itself. Blocks."""
     here = Path(os.path.realpath(folder))
+    # In a worktree it is a file, and a link may lead nowhere.
     return next((place for place in (here, *here.parents) if os.path.lexists(place / ".git")), here)
 
 
@@ -272,8 +274,10 @@ def target_outside(path: Path, folder: Path) -> Path | None:
     """
     here, target = Path(os.path.realpath(folder)), Path(os.path.realpath(path))
     root = repository_root(here)
+    # A home under git would make every file of the user a part of the repository.
     if root in (Path("/"), Path(os.path.realpath(os.path.expanduser("~")))):
         root = here
+    # The files of git may contain credentials.
     if not target.is_relative_to(root) or target.relative_to(root).parts[:1] == (".git",):
         return target
     return None

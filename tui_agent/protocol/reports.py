@@ -84,8 +84,7 @@ class AgentRunReport(FrozenModel):
     """`errors.ProviderErrorKind` if the model failed, `INVALID_OUTPUT`, or None."""
     taken_up: tuple[ToolCallReport, ...] = ()
     """Calls of an earlier run that this run resumed before its first step, such as one that waited for approval when
-    the
-    process ended."""
+    the process ended."""
     steps: tuple[StepReport, ...] = ()
     step_count: int = 0
     tool_call_count: int = 0

@@ -367,16 +367,14 @@ class Tool(ABC):
 
     runs_in_thread: bool = False
     """True if calls run in a thread, which Python cannot stop: the result of an abandoned call then says that it may
-    still
-    be running."""
+    still be running."""
 
     for_main_agent: bool = False
     """True if a sub-agent has the tool only if its call names it in `tools`."""
 
     ends_calls_of_its_own: bool = False
     """True if a call runs tools itself, as a sub-agent does: when stopped, it gets the time that those tools need to
-    end
-    before it is cancelled."""
+    end before it is cancelled."""
 
     def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments with aliases and the like normalised, before validation; do not modify the originals."""
@@ -401,8 +399,7 @@ class Tool(ABC):
 
     def notices_changes(self, arguments: JsonObject) -> bool:
         """True if this call itself refuses a file that changed since the model read it. Otherwise the engine asks the
-        user
-        again if the file was replaced after the approval."""
+        user again if the file was replaced after the approval."""
         return False
 
     def question(self, arguments: JsonObject) -> ServerQuestion | None:
@@ -414,8 +411,7 @@ class Tool(ABC):
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         """Return the maximum time of execution, without the wait for approval. The engine does not run a call whose
-        timeout
-        is neither a finite number above 0, nor `"default"`, nor None."""
+        timeout is neither a finite number above 0, nor `"default"`, nor None."""
         return "default"
 
     def interruptible(self, arguments: JsonObject) -> bool:

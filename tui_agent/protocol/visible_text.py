@@ -165,6 +165,7 @@ def _apart(sequence: str) -> str:
 
 
 def _json_escape(letter: str) -> str:
+    # JSON has escapes for units of UTF-16 only.
     units = letter.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 

@@ -23,6 +23,7 @@ def hidden_package(name: str) -> Generator[None]:
     if name in loaded:
         yield
         return
+    # For Python, a module that is None here does not exist.
     loaded[name] = None
     try:
         yield
@@ -137,6 +138,7 @@ class _LazyPackage(ModuleType):
         if name in self._places:
             module, original = self._places[name]
             value = getattr(import_module(f".{module}", self.__name__), original)
+        # Python itself asks for such names, which must not run `__init__`.
         elif self._has_run or (name.startswith("__") and name != "__all__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         elif name != "__all__" and find_spec(f"{self.__name__}.{name}") is not None:
@@ -145,6 +147,7 @@ class _LazyPackage(ModuleType):
             self._has_run = True
             cast(_LazyPackageLoader, self.__loader__).run_init(self)
             return cast(object, getattr(self, name))
+        # The next use of the name does not come here.
         setattr(self, name, value)
         return value
 

@@ -94,6 +94,7 @@ class SpanRecorder:
             "gen_ai.request.model": model,
             "tui_agent.run.trigger": event.trigger,
         }
+        # The run of a sub-agent belongs to the call that started it.
         parent = self._calls.get(origin.parent_call_id or "")
         self._runs[agent] = self._begin(f"invoke_agent {agent}", parent, SpanKind.INTERNAL, attributes, time)
 
@@ -248,6 +249,7 @@ class SpanStream:
         finally:
             self._recorder.end_all()
             if self._provider is not None:
+                # It sends the last batch, and blocks until the collector has it or the time is over.
                 await asyncio.to_thread(self._provider.shutdown)
 
     async def _record(self) -> None:

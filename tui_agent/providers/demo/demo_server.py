@@ -171,6 +171,7 @@ class DemoServer:
 
     def _may_ask(self, request: HttpRequest) -> bool:
         shown = request.headers.get("authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
+        # In constant time, so that a guess tells nothing about the token.
         return secrets.compare_digest(shown.encode(), self.token.encode())
 
     async def _answer(self, body: JsonObject, raw: bytes, reply: HttpReply) -> None:

@@ -168,6 +168,7 @@ class LoopbackServer:
     async def _serve(self, client: socket.socket) -> None:
         """Serve one connection until either side closes it."""
         try:
+            # The words of an answer are small packets, which the system would hold back.
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             reader, writer = await asyncio.open_connection(sock=client)
         except OSError:

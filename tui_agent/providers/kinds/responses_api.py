@@ -67,6 +67,7 @@ class ResponsesRequestBuilder(ChatRequestBuilder):
 
 def _tool_object(tool: ToolSpec) -> JsonObject:
     named = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    # The strict form requires every property of a schema; tools have optional ones.
     return {"type": "function", **named, "strict": False}
 
 
@@ -166,6 +167,7 @@ class ResponsesDecoder(ResponseDecoder):
         output: object = message.get("output")
         if not is_array(output):
             return None
+        # The end of an item brings its contents where nothing was streamed, so it suffices for an answer in one piece.
         items = [
             {"type": "response.output_item.done", "output_index": place, "item": item}
             for place, item in enumerate(output)
@@ -231,10 +233,12 @@ class ResponsesDecoder(ResponseDecoder):
 
     def _stopped(self, event: JsonObject) -> list[JsonObject]:
         response = object_in(event, "response")
+        # The status of an answer with calls is `completed`, too.
         reason = "tool_calls" if self._writer.has_calls else "stop"
         if event["type"] == "response.incomplete":
             given = text_in(object_in(response, "incomplete_details"), "reason")
             reason = _INCOMPLETE.get(given, given or "incomplete")
+        # A refusal ends with the status `completed`; only its parts tell it from text.
         elif self._refusal:
             reason = "refusal"
         stop = self._writer.stop(reason, self._refusal)
