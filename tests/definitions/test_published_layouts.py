@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.support.table import table
 from tui_agent.definitions.discovery import project_places, read_definitions
-from tui_agent.definitions.records import Definitions, kind_of
+from tui_agent.definitions.records import Definitions
 from tui_agent.hook_files.hook_file_reader import parse_hook_file
 from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
 
@@ -192,7 +192,7 @@ def test_every_entry_is_used_or_named(
 
     found = Definitions.of(read_definitions(project_places(tmp_path)), RESERVED_COMMANDS)
     in_force = (*found.skills, *found.commands, *found.agents)
-    entries = [f"{kind_of(one)} {one.name}" for one in in_force]
+    entries = [f"{one.kind} {one.name}" for one in in_force]
     texts = [*(problem.text for problem in found.problems), *(note for one in in_force for note in one.source.notes)]
     if "settings.json" in files:
         content = (folder / "settings.json").read_bytes()
