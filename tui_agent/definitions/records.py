@@ -50,7 +50,7 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class Skill(_Definition):
-    """A skill (agentskills.io): instructions that the model loads when it needs them, or with which a user starts a run."""
+    """A skill (agentskills.io): instructions that the model loads when needed, or with which a user starts a run."""
 
     kind: ClassVar[Kind] = "skill"
     for_model: bool = True
