@@ -48,7 +48,7 @@ from tui_agent import (
     reply,
 )
 from tui_agent.library import MoreOptions
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.providers.scripted_provider import Step
 
 HEED_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"

@@ -42,9 +42,9 @@ from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
-from tui_agent.workbench.command_output import run_line
 from tui_agent.workbench.session_diff import SessionDiff
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
+from tui_agent.workbench.user_commands import run_line
 from tui_agent.workbench.workspace_completion import WorkspaceFiles
 
 from .resume import LAST_WORDS, TURNS, make_session, used_by

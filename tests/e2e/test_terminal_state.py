@@ -102,9 +102,9 @@ def test_many_resizes_leave_a_complete_screen_and_the_end_leaves_none(machine: U
 
 NEVER_OPENS = """
 import sys, threading
-from tui_agent.cli import interactive
-interactive.OPENING_SECONDS = 2.0
-interactive._load_engine = lambda settings: threading.Event().wait()
+from tui_agent.ui.app import app_start, engine_runner
+app_start.OPENING_SECONDS = 2.0
+engine_runner.load_engine = lambda settings: threading.Event().wait()
 from tui_agent.cli.command_line import run_program
 sys.exit(run_program(sys.argv[1:]))
 """

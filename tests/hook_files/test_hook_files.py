@@ -36,7 +36,7 @@ from tui_agent.protocol.regular_file import MAX_BYTES
 from tui_agent.providers import call, reply
 from tui_agent.settings import Locations, RuleSetting
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.found_files import own_hooks, project_hooks
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.permission_rules import parse_rules
 from tui_agent.workbench.configuration.project_trust import TrustStore, folder_trust, trust_request_for

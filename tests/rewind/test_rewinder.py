@@ -10,7 +10,7 @@ from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.errors import AlreadyRunningError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
-from tui_agent.protocol.facts.rewind_facts import Scope
+from tui_agent.protocol.facts.change_facts import Scope
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.providers.scripted_provider import Call, call

@@ -8,7 +8,7 @@ from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import AgentEvent, MessageEnded
 from tui_agent.protocol.messages import UserMessage, user_message
-from tui_agent.ui.bridge.user_messages import MessageEdits, PromptAttachments
+from tui_agent.ui.bridge.prompt_queue import MessageEdits, PromptAttachments
 from tui_agent.ui.state.queued_messages import WaitingMessages
 
 PLACES = st.integers(0, 5)

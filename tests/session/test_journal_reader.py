@@ -14,7 +14,7 @@ from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import LATEST_TIME, Envelope
 from tui_agent.protocol.events import MessageEnded
-from tui_agent.protocol.lazy_events import drop_superseded, events_of
+from tui_agent.protocol.past_session import drop_superseded, events_of
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, scan_journal
 

@@ -13,6 +13,7 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 
 RUNS = 30
 
@@ -30,7 +31,7 @@ def long_story() -> tuple[Story, int]:
 
 
 def app_with(bridge: AgentBridge, glimpse: HistoryTail | None) -> TuiAgentApp:
-    return TuiAgentApp(bridge, glimpse=glimpse, surroundings=TerminalEnvironment(reduced_motion=True))
+    return TuiAgentApp(bridge, ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True), glimpse=glimpse))
 
 
 def rows(app: TuiAgentApp) -> list[str]:
@@ -119,25 +120,6 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
         assert bridge.status.unsent == ()
         while "opening" in app.chat.bars.line.render().plain:
             await pilot.pause()
-
-
-@pytest.mark.slow
-async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> None:
-    story = Story(mode=PermissionMode.PLAN).run("go").end()
-    bridge = AgentBridge(mode=PermissionMode.ASK)
-    app = app_with(bridge, HistoryTail(story.envelopes, 0))
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await drawn(pilot)
-        assert app.chat.bars.frame.render().plain.endswith(" ask ")
-        await pilot.press("shift+tab")
-        await drawn(pilot)
-        assert app.chat.bars.frame.render().plain.endswith(" accept edits ")
-        app.chat.commands.settings.choose_mode(PermissionMode.DENY)
-        assert app.chat.bars.frame.render().plain.endswith(" deny ")
-        await pilot.press(*"/mode ask", "enter")
-        await drawn(pilot)
-        assert app.chat.bars.frame.render().plain.endswith(" ask ")
 
 
 @pytest.mark.slow

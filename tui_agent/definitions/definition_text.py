@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.foreign_record import FOREIGN_TOOL_NAMES
 from tui_agent.protocol.messages import is_array, is_object
+from tui_agent.protocol.setting_files import FOREIGN_TOOL_NAMES
 
 MAX_FRONT_MATTER = 16 * 1024
 """Most characters of the block."""

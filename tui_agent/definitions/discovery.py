@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tui_agent.protocol.foreign_record import LENIENT_MODES, RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.repository_files import repository_root, target_outside
+from tui_agent.protocol.regular_file import read_regular_file, repository_root, target_outside
+from tui_agent.protocol.setting_files import LENIENT_MODES, RecordFormat, as_list
 from tui_agent.protocol.visible_text import escaped
 
 from .definition_text import Document, FrontMatterError, bare, parse_document, unknown_placeholders

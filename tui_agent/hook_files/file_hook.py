@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.repository_files import target_outside
+from tui_agent.protocol.regular_file import read_regular_file, target_outside
 
 FileHookEvent: TypeAlias = Literal[
     "PreToolUse",

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.foreign_record import RecordFormat
 from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.setting_files import RecordFormat
 from tui_agent.protocol.visible_text import escaped
 
 from .file_hook import FileHook, FileHookEvent

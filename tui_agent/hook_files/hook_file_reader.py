@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeGuard
 
-from tui_agent.protocol.foreign_record import LENIENT_MODES, RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.script_input import script_reader, script_reader_of_line
+from tui_agent.protocol.programs import script_reader, script_reader_of_line
+from tui_agent.protocol.setting_files import LENIENT_MODES, RecordFormat, as_list
 
 from .file_hook import (
     ABOUT_CALLS,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from tui_agent.protocol.foreign_record import FOREIGN_TOOL_NAMES
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.setting_files import FOREIGN_TOOL_NAMES
 
 _FIELDS: dict[str, dict[str, str]] = {
     "read": {"path": "file_path"},

@@ -26,14 +26,21 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolStarted,
 )
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindPoint, StepKind
+from tui_agent.protocol.facts.change_facts import FileStep, RewindPoint, StepKind
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.tool import EFFECTS_DATA
 from tui_agent.session.event_folds import active_events
 from tui_agent.session.history_fold import ROOT_AGENT
 from tui_agent.tools.atomic_write import replace_file, temporary_name
-from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import TreeChange, content_of, diff_between, read_file_state, same_file
+from tui_agent.tools.file_states import (
+    CONTENT_LIMIT,
+    ContentStore,
+    TreeChange,
+    content_of,
+    diff_between,
+    read_file_state,
+    same_file,
+)
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
 
 NOT_KEPT = "its earlier content was not saved: the file was too large, or the session's limit was reached"

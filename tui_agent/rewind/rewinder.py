@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
-from tui_agent.protocol.facts.diff_facts import ChangedFile
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.protocol.facts.change_facts import ChangedFile, FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.protocol.messages import Message, UserMessage, user_message
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.session.event_folds import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 
 from .planner import (
     call_subtree,

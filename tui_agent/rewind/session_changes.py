@@ -14,10 +14,16 @@ from tui_agent.protocol.events import (
     FileChanged,
     FileState,
 )
-from tui_agent.protocol.facts.diff_facts import ChangedFile, FileDifference
-from tui_agent.protocol.facts.rewind_facts import FileStep
-from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import DIFFED_LIMIT, content_of, diff_between, read_file_state, same_file
+from tui_agent.protocol.facts.change_facts import ChangedFile, FileDifference, FileStep
+from tui_agent.tools.file_states import (
+    CONTENT_LIMIT,
+    DIFFED_LIMIT,
+    ContentStore,
+    content_of,
+    diff_between,
+    read_file_state,
+    same_file,
+)
 from tui_agent.tools.file_versions import digest_of
 from tui_agent.tools.pinned_directory import open_regular_file
 from tui_agent.tools.text_format import is_binary, printable_name

@@ -20,8 +20,8 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolStarted,
 )
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import TextBlock, UserMessage
+from tui_agent.protocol.past_session import events_of
 from tui_agent.protocol.run_events import HELD_REASON
 from tui_agent.protocol.tool import StartedProcess
 

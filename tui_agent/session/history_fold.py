@@ -31,7 +31,6 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -45,7 +44,7 @@ from tui_agent.protocol.messages import (
     unclaimed_call,
     without,
 )
-from tui_agent.protocol.past_state import Fate, OpenCall, PastCompaction
+from tui_agent.protocol.past_session import Fate, OpenCall, PastCompaction, events_of
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import ToolResult
 

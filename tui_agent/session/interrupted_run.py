@@ -41,9 +41,8 @@ from tui_agent.protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
-from tui_agent.protocol.past_state import Fate
+from tui_agent.protocol.past_session import Fate, events_of
 from tui_agent.protocol.trial import REPOSITORY
 
 from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of

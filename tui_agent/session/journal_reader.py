@@ -17,7 +17,7 @@ from typing import Literal
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import SessionLoaded, SessionRewound, ToolQueued
-from tui_agent.protocol.lazy_events import PADDING, LazyEvents
+from tui_agent.protocol.past_session import PADDING, LazyEvents
 from tui_agent.protocol.regular_file import read_regular_file
 
 MOST_BYTES = 8 * 1024**3

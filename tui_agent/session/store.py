@@ -13,8 +13,8 @@ from pathlib import Path
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionError, SessionWriteError
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.past_session import events_of
 from tui_agent.protocol.regular_file import make_private_directories, sync_directory
 
 from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock

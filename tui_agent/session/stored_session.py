@@ -24,9 +24,8 @@ from tui_agent.protocol.events import (
     SessionRepaired,
     SessionRewound,
 )
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import Message, UserMessage, new_id
-from tui_agent.protocol.past_state import PastCompaction
+from tui_agent.protocol.past_session import PastCompaction, events_of
 from tui_agent.protocol.reports import AgentRunReport
 
 from .event_folds import (

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig, Budget
+from tui_agent.agent.loop_config import DEFAULT_SYSTEM
 from tui_agent.agent.output_format import SchemaFormat
-from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
 from tui_agent.permissions import PermissionPolicy

@@ -9,10 +9,11 @@ from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp, Paste
 from textual.pilot import Pilot
 
 from tests.ui.story import Story
+from tui_agent.ui.app.replay_app import ReplayApp
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.replay import replay_screen
-from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
+from tui_agent.ui.replay.replay_screen import ReplayScreen
 from tui_agent.ui.replay.replay_timeline import PlayState, ReplayTimeline, scrubber_row, speed_text, time_text
 
 pytestmark = pytest.mark.slow
@@ -160,15 +161,6 @@ async def test_the_screen_at_a_position_does_not_depend_on_the_way_to_it(monkeyp
         await watched.at(at)
         await watched.drawn()
         assert watched.text == stepped
-
-
-async def test_while_it_seeks_keys_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_screen, "MAX_SHOWN", 0)
-    monkeypatch.setattr(replay_screen, "SLICE", 0.0)
-    async with watching() as watched:
-        await watched.pilot.press("space", "end")
-        await watched.pilot.press("left", "left", "left")
-        await watched.at(0.0)
 
 
 async def test_a_click_and_a_drag_on_the_row_seek() -> None:

@@ -1,26 +1,23 @@
 """The middle of the chat: welcome page or conversation, the tool panel beside or over it, and the search line."""
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 
-from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.immediate_layout import ImmediateLayout
-from tui_agent.ui.base.row_strips import RowStrips
+from tui_agent.ui.base.app_type import ImmediateLayout, any_app
+from tui_agent.ui.base.steady_widgets import RowStrips
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.transcript.conversation import Conversation
-from tui_agent.ui.transcript.part_page import PartPage
-from tui_agent.ui.transcript.search_line import SearchLine
+from tui_agent.ui.transcript.transcript_search import SearchLine
 
-from .app_requests import PictureRequested
-from .chat_options import ChatOptions
+from .chat_options import ChatOptions, PictureRequested
 from .first_page import Welcome
 from .screen_state import ScreenState
 from .side_column import STEP, SideColumn
@@ -33,9 +30,6 @@ TINY = 10
 
 LEAST_ABOVE = 3
 """Rows of the conversation above a dialog; if fewer are left, the dialog covers it."""
-
-ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
-"""Destination of a key that scrolls the conversation."""
 
 
 class BodyRow(Horizontal, RowStrips, ImmediateLayout):
@@ -65,7 +59,7 @@ class ChatBody(Vertical, RowStrips):
         self._welcome = Welcome(
             options.label,
             options.ideas,
-            service=options.first_page,
+            service=options.sessions,
             use_draft=use_draft,
             leave=focus_composer,
             themes=options.theme_names,
@@ -107,6 +101,7 @@ class ChatBody(Vertical, RowStrips):
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page, and in a wide window the right column beside it."""
+        # Without an update of all styles: `_arrange` does what the class stands for.
         self.add_class("-begun", update=False)
         self._welcome.display = False
         self.conversation.display = True
@@ -130,6 +125,7 @@ class ChatBody(Vertical, RowStrips):
         covered = max(0, body.bottom - (self.screen.size.height - rows)) if rows else 0
         if body.height - covered < LEAST_ABOVE:
             covered = 0
+        # Each assignment would lay the row out again.
         if self.conversation.styles.margin.bottom != covered:
             self.conversation.styles.margin = (0, 0, covered, 0)
             self._row.rearrange()
@@ -192,18 +188,6 @@ class ChatBody(Vertical, RowStrips):
         if self.drawer_open:
             self._set_drawer(False)
 
-    def scroll_conversation(self, target: ScrollTarget) -> None:
-        """Scroll the conversation at once."""
-        match target:
-            case "page_up":
-                self.conversation.scroll_page_up(animate=False)
-            case "page_down":
-                self.conversation.scroll_page_down(animate=False)
-            case "top":
-                self.conversation.scroll_home(animate=False)
-            case "end":
-                self.conversation.scroll_end(animate=False)
-
     @on(PanelStrip.Clicked)
     def _strip_clicked(self) -> None:
         self.show_or_close_side()
@@ -265,6 +249,7 @@ class ChatBody(Vertical, RowStrips):
 
     def open_search(self) -> None:
         """Open the search line; if it is open, edit its text."""
+        # The position before the first search is the one to come back to.
         if not self.search.is_open:
             self._followed_before_search = self.conversation.following
         self.close_drawer()

@@ -15,10 +15,9 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.facts.screen_facts import HistoryTail
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.attention_line import AttentionLine
-from tui_agent.ui.base.app_type import AnyScreen
-from tui_agent.ui.base.coalesced_refresh import settled_together
+from tui_agent.ui.base.app_type import AnyScreen, apply_initial_breakpoints, report_each_layout
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints, report_each_layout
+from tui_agent.ui.base.steady_widgets import settled_together
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
@@ -27,7 +26,7 @@ from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
 from .actions.command_actions import CommandActions
-from .chat_body import TINY, WIDE, ChatBody, ScrollTarget
+from .chat_body import TINY, WIDE, ChatBody
 from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
@@ -63,6 +62,7 @@ class ChatScreen(AnyScreen):
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree, output)
         """Frame of the composer and status line."""
 
+        # A function, because the composer is created last, with parts of the others.
         def put_back(text: str) -> None:
             self.entry.composer.put_back(text)
 
@@ -107,6 +107,7 @@ class ChatScreen(AnyScreen):
             for envelope in glimpse.events:
                 tail.apply(envelope)
             self.show_state(tail)
+        # After the glimpse, because the relay brings the whole past, which replaces it.
         self._work("relay", partial(self.bridge.relay, self.post_message))
         self._work("serve", self.bridge.serve)
         if self.options.prompt:
@@ -165,6 +166,7 @@ class ChatScreen(AnyScreen):
     def receive_events(self, message: AgentEvents) -> None:
         """Apply events, and open the next approval dialog once all of them are shown."""
         if isinstance(message, HistoryEvents):
+            # Off-screen: no part draws each event of a long past.
             self._past = self._past or self._new_state()
             for envelope in message.events:
                 self._past.apply(envelope)
@@ -225,6 +227,7 @@ class ChatScreen(AnyScreen):
         worker: Worker[None] = changed.worker
         if worker.name in SERVICES and worker.state is WorkerState.ERROR and worker.error is not None:
             self.bridge.report_crash(worker.error)
+            # Without it no later prompt would run.
             if worker.name == "serve":
                 self._work("serve", self.bridge.serve)
 
@@ -272,6 +275,7 @@ class ChatScreen(AnyScreen):
     def on_key(self, event: Key) -> None:
         """Type into the composer what no focused widget used."""
         composer = self.entry.composer
+        # The composer has handled it, and Textual passes it on to the screen.
         if event is composer.last_key:
             return
         if self.focused is None:
@@ -313,9 +317,9 @@ class ChatScreen(AnyScreen):
         """Move the focus to the tool panel or back; in a narrow window, or if `closes`, open or close it."""
         (self.body.show_or_close_side if closes else self.body.toggle_panel)()
 
-    def action_scroll(self, target: ScrollTarget) -> None:
+    def action_scroll(self, target: str) -> None:
         """Scroll the conversation."""
-        self.body.scroll_conversation(target)
+        self.body.conversation.action_scroll(target)
 
     def action_search(self) -> None:
         """Open the search line."""

@@ -1,9 +1,9 @@
 """`fleet run --watch`: the app that shows one fleet, and the chat of a unit."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
-from typing import ClassVar
+from pathlib import Path
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -14,20 +14,18 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.app.terminal_signals import Notifications, TerminalSignals
 from tui_agent.ui.app.themes import DEFAULT_THEME
 from tui_agent.ui.app.tui_agent_app import QUIT_SECONDS, TuiAgentApp
+from tui_agent.ui.base.app_type import copy_text
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.text.clipboard import copy_text
 
-from .fleet_files import FleetFiles
 from .fleet_screen import FleetScreen
+from .fleet_state import FleetFiles, open_fleet
 from .unit_bridge import UnitBridge, UnitQuestions
 from .unit_rows import plain_text, repository_of
-
-_STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
 
 
 class UnitChat(ChatScreen):
@@ -40,12 +38,14 @@ class UnitChat(ChatScreen):
         self._questions = questions
         self.approvals.show(questions)
         self.bars.line.back = "all units"
+        # The unit's own process has the queue, and no command changes it.
         self.entry.queue.is_fixed = True
         self.entry.idle_text = self.entry.composer.placeholder = "This unit takes no messages: it does not run"
 
     def show_state(self, state: ScreenState) -> None:
         """Show another state; the questions stay those of all units."""
         super().show_state(state)
+        # Those of the state are only the unit's own.
         self.approvals.show(self._questions)
 
     def action_interrupt(self) -> None:
@@ -64,8 +64,6 @@ class FleetApp(TuiAgentApp):
     Its chat is the conversation of the unit that was opened last.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [_STYLES]
-
     def __init__(
         self,
         files: FleetFiles,
@@ -80,12 +78,12 @@ class FleetApp(TuiAgentApp):
     ) -> None:
         """Create the app; without a `log_file` a widget that fails ends it."""
         # Until a unit is opened, the chat is one without an agent that no one sees.
+        terminal = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__(
             AgentBridge(),
+            ChatOptions(WorkingDirectory(name), surroundings=terminal),
             theme=theme,
             themes_dirs=themes_dirs,
-            place=WorkingDirectory(name),
-            surroundings=surroundings,
             log_file=log_file,
             notifications=notifications,
         )
@@ -111,6 +109,7 @@ class FleetApp(TuiAgentApp):
     @on(FleetScreen.UnitOpened)
     async def _open(self, event: FleetScreen.UnitOpened) -> None:
         row = self.fleet.state.rows.get(event.unit_id)
+        # Enter may be pressed again while the chat opens.
         if row is None or self._opened is not None:
             return
         place = WorkingDirectory(f"unit {plain_text(row.id, 20)} · {plain_text(repository_of(row), 40)}", "")
@@ -172,3 +171,15 @@ class FleetApp(TuiAgentApp):
         if message is None and self.fleet.state.running:
             message = Text(f"The fleet continues. {self._files.return_command} shows it again.")
         super().exit(result, return_code, message)
+
+
+async def show_fleet(out: Path, themes_dir: Path, log_file: Path) -> int:
+    """Show the screen of a fleet until the user leaves; return 1 if it has ended and a unit is not done, else 0."""
+    async with open_fleet(out) as files:
+        app = FleetApp(
+            files, theme="auto", themes_dirs=(themes_dir,), log_file=log_file, notifications="auto", name=out.name
+        )
+        await app.run_async()
+    fleet = app.fleet.state
+    unfinished = not fleet.running and any(row.state != "done" for row in fleet.rows.values())
+    return app.return_code or int(unfinished)
