@@ -504,9 +504,6 @@ async def test_a_pending_call_is_answered_after_a_snapshot() -> None:
     assert await again.resume_with_approval("no such call", ApprovalDecision(decision="deny")) is None
 
 
-# --- together with other parts ----------------------------------------------------------------------------------------
-
-
 # --- what the owner hands to the tools --------------------------------------------------------------------------------
 
 
