@@ -154,12 +154,6 @@ def test_a_room_imports_only_what_the_plan_allows() -> None:
     assert found == []
 
 
-def test_importing_the_package_itself_imports_nothing() -> None:
-    body = ast.parse((PACKAGE / "__init__.py").read_text("utf-8")).body
-
-    assert [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)] == []
-
-
 def test_textual_and_the_sdk_stay_in_their_rooms() -> None:
     for library, room in ONLY_IN.items():
         importers = [
@@ -436,15 +430,6 @@ def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
     assert "aiofiles.open" in calls
     for function, importers in (READS_WITHOUT_BLOCKING | BLOCKS).items():
         assert importers_of(function) == importers, function
-
-
-@pytest.mark.slow
-def test_aiofiles_is_loaded_with_the_first_file() -> None:
-    script = "import sys, tui_agent.tools, tui_agent.workbench.session_settings; print('aiofiles' in sys.modules)"
-
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-
-    assert loaded == "False\n"
 
 
 MAX_FUNCTION_LINES, MAX_FIELDS = 60, 20

@@ -1,7 +1,6 @@
 """`Agent`: an agent loop with keyword options, which also runs without an event loop."""
 
 import asyncio
-import gc
 import json
 import os
 import signal
@@ -28,8 +27,6 @@ from tui_agent import (
     Agent,
     AgentLoop,
     AgentLoopConfig,
-    AgentLoopSnapshot,
-    AlreadyRunningError,
     AnthropicProvider,
     ApprovalDecision,
     ApprovalGate,
@@ -279,24 +276,6 @@ def test_later_calls_of_run_sync_continue_the_conversation(server: ServerProcess
     assert [len(request["body"]["messages"]) for request in server.requests] == [1, 3, 5]
 
 
-@pytest.mark.slow
-def test_another_thread_has_its_own_loop(server: ServerProcess) -> None:
-    provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
-    agent, texts = Agent(provider), list[str]()
-
-    def work() -> None:
-        texts.append(agent.run_sync("x").output)
-
-    with agent:
-        work()
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        work()
-
-    assert texts == ["one", "two", "three"]
-
-
 async def test_inside_a_running_loop_the_error_names_the_async_method() -> None:
     agent = Agent(ScriptedProvider(["hi"]))
 
@@ -457,66 +436,6 @@ def test_steering_a_run_that_ends_meanwhile_does_not_wait_for_its_loop() -> None
     assert agent.waiting_messages == (queued,)
 
 
-def test_the_end_of_a_thread_does_not_abort_a_run_in_another() -> None:
-    begun, ended = threading.Event(), threading.Event()
-
-    @function_tool(read_only=True, timeout=None)
-    def wait() -> str:
-        """Wait for the other thread."""
-        begun.set()
-        ended.wait()
-        return "waited"
-
-    agent = Agent(ScriptedProvider([reply(call("wait")), "I waited."]), tools=[wait])
-    refusals: list[AlreadyRunningError] = []
-
-    def join_in() -> None:
-        try:
-            agent.run_sync("Me, too.")
-        except AlreadyRunningError as error:
-            refusals.append(error)
-
-    def other() -> None:
-        begun.wait()
-        thread = threading.Thread(target=join_in)
-        thread.start()
-        thread.join()
-        ended.set()
-
-    with in_thread(other):
-        report = agent.run_sync("Wait.")
-
-    assert (report.reason, len(refusals)) == ("done", 1)
-
-
-@pytest.mark.slow
-def test_a_loop_that_is_collected_during_another_run_is_closed() -> None:
-    """The garbage collector may collect the host of an ended thread during another run."""
-    hosts: list[object] = []
-
-    def run_and_end() -> asyncio.AbstractEventLoop:
-        Agent(ScriptedProvider(["one"])).run_sync("1")
-        hosts.append(library._host())  # pyright: ignore[reportPrivateUsage]
-        return library._host().runner.get_loop()  # pyright: ignore[reportPrivateUsage]
-
-    with ThreadPoolExecutor(1) as pool:
-        loop = pool.submit(run_and_end).result()
-
-    @function_tool(read_only=True)
-    async def forget() -> str:
-        """Forget the host."""
-        hosts.clear()
-        gc.collect()
-        return "forgotten"
-
-    report = Agent(ScriptedProvider([reply(call("forget")), "done"]), tools=[forget]).run_sync("Forget.")
-    for other in threading.enumerate():
-        if other.name == library._CLOSING:  # pyright: ignore[reportPrivateUsage]
-            other.join()
-
-    assert (report.reason, loop.is_closed()) == ("done", True)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_leaves_the_loop_of_its_parent_alone(server: ServerProcess) -> None:
@@ -563,21 +482,6 @@ def run_program(program: str, server: ServerProcess, *options: str) -> subproces
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-async def test_an_agent_with_an_output_type_can_be_restored(tmp_path: Path) -> None:
-    first = Agent(ScriptedProvider(["much", '{"total": 1}']), output_type=Invoice)
-    await first.run("How much?")
-    kept = first.dump().model_dump_json()
-    model = ScriptedProvider(["more", '{"total": 2}'])
-
-    again = Agent(model, output_type=Invoice, snapshot=AgentLoopSnapshot.model_validate_json(kept))
-    report = await again.run("And now?")
-
-    assert report.output == Invoice(total=2)
-    assert again.reports[0].output == Invoice(total=1)
-    assert [part.text.count("Final answer") for part in model.requests[0].system] == [1]
-    assert again.history.messages()[0].text == "How much?"
-
-
 async def test_a_pending_call_is_answered_after_a_snapshot() -> None:
     model = ScriptedProvider([reply(call("pay", amount=1)), '{"total": 1}'])
     waiting = asyncio.Event()
@@ -598,9 +502,6 @@ async def test_a_pending_call_is_answered_after_a_snapshot() -> None:
     assert report.output == Invoice(total=1)
     assert result_of(again) == "paid 1"
     assert await again.resume_with_approval("no such call", ApprovalDecision(decision="deny")) is None
-
-
-# --- together with other parts ----------------------------------------------------------------------------------------
 
 
 # --- what the owner hands to the tools --------------------------------------------------------------------------------

@@ -2,8 +2,7 @@
 
 Scenes (`tests/session/crash_scenes.py`): a session of 20 turns with reads and effects, one with questions, one that is
 compacted, a rewind, and copying, renaming and deleting. Each is killed before, during and after each disk operation,
-and
-the 20 turns at random times until there are POINTS (1000) kills. Each session is resumed, a quarter of them killed
+and the 20 turns at random times until there are POINTS (1000) kills. Each session is resumed, a quarter of them killed
 again meanwhile, and run to its end. Exits with 1 if anything acknowledged was lost, an effect happened twice, a request
 would be refused, or files and conversation differ without a report.
 """

@@ -132,8 +132,7 @@ def seconds_a_call(kinds: Sequence[Work], count: int) -> list[float]:
     """Return CPU seconds per call for each kind of work.
 
     The result is the lowest of several samples, since noise only adds time. The kinds alternate, so a busy machine
-    slows all
-    of them.
+    slows all of them.
     """
     calls, rounds = asked(count), max(CALLS_A_SAMPLE // count, 1)
     with asyncio.Runner() as runner:

@@ -2,8 +2,7 @@
 
 Run by hand. The journal comes from turns with questions, effects, compactions and their undo. Whatever remains of it
 must load without an exception as a conversation whose next request a model accepts; intact lines must never be lost,
-and
-unreadable ones must be named. Exits with 1 otherwise.
+and unreadable ones must be named. Exits with 1 otherwise.
 """
 
 import asyncio

@@ -3,8 +3,7 @@
 Run by hand: `python -m tests.benchmarks.resume [PART …]`. Parts: `load` (from the journal's bytes to events, and from
 events to the conversation and its open calls), `screen` (from process start to the last text painted in a real pty, CPU
 until then and until the whole past is loaded, keys meanwhile, memory after). Wall-clock figures are medians, CPU
-figures
-the lowest of several runs. `turns.py` measures later turns.
+figures the lowest of several runs. `turns.py` measures later turns.
 """
 
 import asyncio

@@ -21,9 +21,6 @@ ENGINE = ("agent", "context", "execution", "rewind", "session")
 LONG_FUNCTION = 60
 """Lines above which a function counts as long."""
 
-FOLDED_LINES = 300
-"""Lines up to which a file and its only importer would be readable as one."""
-
 LAYOUT = {
     tokenize.ENCODING, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER
 }  # fmt: skip
@@ -91,15 +88,6 @@ def single_importers(members: dict[str, Module]) -> dict[str, str]:
             if importer.folder == module.folder:
                 found[name] = importer.name
     return found
-
-
-def foldable(members: dict[str, Module]) -> list[str]:
-    """Return modules that their only importer could contain and still be short."""
-    return [
-        name
-        for name, importer in single_importers(members).items()
-        if members[name].lines + modules()[importer].lines < FOLDED_LINES
-    ]
 
 
 def functions(module: Module) -> Iterator[tuple[int, str]]:
@@ -266,8 +254,7 @@ def _report(title: str, members: dict[str, Module]) -> None:
     print(f"  longest files: {_top((module.lines, module.name) for module in every)}")
     print(f"  fan-out: {_top((len(module.imports), module.name) for module in every)}")
     print(f"  import levels: {import_levels(members)}")
-    folded = foldable(members)
-    print(f"  files that only one neighbour imports: {len(single_importers(members))}; it could contain {len(folded)}")
+    print(f"  files that only one neighbour imports: {len(single_importers(members))}")
     print(f"  longest functions: {_top(pair for module in every for pair in functions(module))}")
     print(f"  functions over {LONG_FUNCTION} lines: {len(long)}")
     print(f"  largest records: {_top(pair for module in every for pair in records(module))}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.support.table import table
 from tui_agent.definitions.discovery import project_places, read_definitions
-from tui_agent.definitions.records import Definitions, kind_of
+from tui_agent.definitions.records import Definitions
 from tui_agent.hook_files.hook_file_reader import parse_hook_file
 from tui_agent.protocol.prompt_references import RESERVED_COMMANDS
 
@@ -25,10 +25,6 @@ def settings(**events: object) -> str:
         for name, entry in events.items()
     }
     return json.dumps({"hooks": entries}, indent=1)
-
-
-def hook(**fields: object) -> dict[str, object]:
-    return {"type": "command", "command": GUARD, **fields}
 
 
 Layout = tuple[str, dict[str, str], str, tuple[str, ...]]
@@ -176,60 +172,10 @@ LAYOUTS: list[Layout] = [
         ),
     ),
     (
-        "hooks of other types",
-        {
-            "settings.json": settings(
-                PreToolUse={"type": "prompt", "prompt": "Is it safe? $ARGUMENTS"},
-                PostToolUse={"type": "http", "url": "http://127.0.0.1:9/x"},
-                Stop={"type": "mcp_tool", "server": "s", "tool": "t"},
-            )
-        },
-        "",
-        ('PreToolUse: only hooks of the type command run here, not "prompt"', 'not "http"', 'not "mcp_tool"'),
-    ),
-    (
-        "hooks with fields of later versions",
-        {
-            "settings.json": settings(
-                PreToolUse=hook(**{"if": "Bash(git *)", "timeout": 5, "statusMessage": "…"}),
-                PostToolUse=hook(**{"async": True}),
-                Stop=hook(asyncRewake=True, rewakeSummary="s"),
-                SessionStart=hook(once=True),
-                Notification={"type": "command", "command": "notify-send", "args": ["Waiting"]},
-                PermissionRequest=hook(shell="powershell"),
-            )
-        },
-        "hook PreToolUse, hook PostToolUse, hook Notification",
-        ("Stop: 'asyncRewake', 'rewakeSummary' is not supported",
-         "SessionStart: 'once' is not supported", "PermissionRequest: only bash is supported"),
-    ),
-    (
         "other settings",
         {"settings.json": '{"$schema": "https://x",\n"env": {"A": "1"}, "model": "opus", "statusLine": {}}'},
         "",
         ("json:2: only hooks and permissions are read of this file, not 'env', 'model', 'statusLine'",),
-    ),
-    (
-        "rules",
-        {
-            "settings.json": json.dumps(
-                {
-                    "permissions": {
-                        "allow": ["Bash(ls:*)"],
-                        "deny": ["Read(./.env)", "Read(secrets/**)", "Bash(curl:*)", "Skill(deploy)"],
-                        "ask": ["Bash(git push *)", "Agent(Explore)"],
-                        "defaultMode": "plan",
-                    }
-                },
-                indent=1,
-            )
-        },
-        "",
-        (
-            "json:10: the deny rule 'Skill(deploy)' has no",
-            "json:14: the ask rule 'Agent(Explore)' has no",
-            "json:16: 'defaultMode'",
-        ),
     ),
 ]  # fmt: skip
 
@@ -246,7 +192,7 @@ def test_every_entry_is_used_or_named(
 
     found = Definitions.of(read_definitions(project_places(tmp_path)), RESERVED_COMMANDS)
     in_force = (*found.skills, *found.commands, *found.agents)
-    entries = [f"{kind_of(one)} {one.name}" for one in in_force]
+    entries = [f"{one.kind} {one.name}" for one in in_force]
     texts = [*(problem.text for problem in found.problems), *(note for one in in_force for note in one.source.notes)]
     if "settings.json" in files:
         content = (folder / "settings.json").read_bytes()

@@ -78,22 +78,3 @@ def test_without_a_screen_nothing_is_applied_unless_requested(
     assert "discarded: made.txt (no one can answer here)" in str(touch)
     assert "discarded 1 changed file" in done.stderr
     assert not (machine.work / "made.txt").exists()
-
-
-def piped(machine: UserMachine, server: ServerThread, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:
-    """Control the program line by line; return the types of its events."""
-    arguments = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
-    types: list[str] = []
-    with machine.piped(*arguments, variables=server.environment) as process:
-        for line in lines:
-            process.stdin.write(json.dumps(line) + "\n")
-        process.stdin.flush()
-        for line in process.stdout:
-            event = json.loads(line)
-            types.append(event["type"])
-            if event["type"] == "approval.requested":
-                process.stdin.write(json.dumps({**answer, "request_id": event["data"]["request_id"]}) + "\n")
-                process.stdin.flush()
-            if event["type"] == "run.ended":
-                process.stdin.close()
-    return types

@@ -30,22 +30,6 @@ async def test_a_file_that_became_a_directory_is_a_file_again_and_back(shop: Kep
     assert shop.state == after
 
 
-async def test_a_directory_that_became_a_file_is_a_directory_again_and_back(shop: Kept) -> None:
-    (shop.root / "d").mkdir()
-    (shop.root / "d/x").write_text("x\n")
-    (shop.root / "d/y").write_text("y\n")
-    before = shop.state
-    await shop.ask("first", call("bash", command="rm -r d; echo file > d"))
-    after = shop.state
-
-    assert await go_back(shop, "first") == ()
-    assert shop.state == before
-
-    undo = next(point for point in await shop.rewinder.points() if not point.is_turn)
-    await shop.rewinder.carry_out(await shop.rewinder.plan(undo), "both")
-    assert shop.state == after
-
-
 async def test_a_directory_in_the_way_that_contains_other_files_stays(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="rm price.py; mkdir price.py; echo in > price.py/in"))
     (shop.root / "price.py/mine").write_text("mine\n")
@@ -123,27 +107,6 @@ async def test_a_file_that_cannot_be_saved_is_not_deleted_over_a_conflict(
 
     assert left.startswith("new.py: ")
     assert (shop.root / "new.py").read_text() == "mine\n"
-
-
-@pytest.mark.slow
-async def test_a_rewind_over_a_rewind_after_resuming_the_session(tmp_path: Path) -> None:
-    root = tmp_path / "shop"
-    root.mkdir()
-    git_work_tree(root, price_py="one\n")
-    async with kept_session(root, tmp_path / "sessions") as shop:
-        await shop.ask("first", call("bash", command="echo two >> price.py"))
-        await shop.ask("second", call("bash", command="echo three >> price.py"))
-        state = shop.state
-        await go_back(shop, "second")
-        await shop.ask("other", call("bash", command="echo else >> price.py"))
-    async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as again:
-        undo = next(point for point in await again.rewinder.points() if not point.is_turn)
-        await again.rewinder.carry_out(await again.rewinder.plan(undo), "both")
-        await again.check()
-        assert again.state == state
-    async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as last:
-        assert await go_back(last, "first") == ()
-        assert last.state["price.py"][0] == "one\n"
 
 
 def events_of_rewind(shop: Kept) -> list[SessionRewinding]:

@@ -20,8 +20,7 @@ FIRST = 10
 )
 def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(tmp_path: Path, scene: Scene, from_outside: int) -> None:
     """No acknowledged message is lost, no effect repeated, the next request is valid, and interrupted changes are
-    complete
-    or reported as uncertain."""
+    complete or reported as uncertain."""
     operations, seconds = whole(scene, tmp_path)
     chance = random.Random(5)
     points = chance.sample(points_of(operations)[:FIRST], 2) + chance.sample(points_of(operations)[FIRST:], 3)

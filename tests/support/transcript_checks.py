@@ -105,8 +105,7 @@ def validate_history(messages: Sequence[Message], *, complete: bool = True) -> N
     """Check a conversation: user → assistant → its results in call order, each exactly once → …
 
     Several consecutive user messages are allowed, since queued messages are delivered together. An assistant message
-    may
-    follow another only if that one paused.
+    may follow another only if that one paused.
 
     Args:
         messages: the conversation.

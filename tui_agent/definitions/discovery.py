@@ -219,7 +219,7 @@ def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
             raise FrontMatterError("`user-invocable` is false, and the model runs no commands here")
         description = description or shortened(first)
         tools = _tools(document, "allowed-tools", "disallowed-tools")
-        return CommandFile(name, description, hint, body, source, tools, model)
+        return CommandFile(name, description, body, source, hint, tools, model)
     name = named or _slug(name)
     if not name or not document.body:
         raise FrontMatterError("the text of the skill is missing" if name else "the folder has no name for a skill")
@@ -264,7 +264,8 @@ def _agent(name: str, description: str, model: str, document: Document, source: 
     if steps and not (steps.isdecimal() and int(steps)):
         raise FrontMatterError("`maxTurns` must be a number of steps", document.line("maxTurns"))
     tools = _tools(document, "tools", "disallowedTools")
-    return AgentFile(name, description, document.body, source, tools, model, int(steps) if steps else None)
+    max_steps = int(steps) if steps else None
+    return AgentFile(name, description, document.body, source, tools=tools, model=model, max_steps=max_steps)
 
 
 def _tools(document: Document, allowed: str, forbidden: str) -> tuple[str, ...] | None:

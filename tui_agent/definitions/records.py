@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["skill", "command", "agent"]
 Origin: TypeAlias = Literal["user", "project"]
@@ -31,19 +31,28 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Skill:
-    """A skill (agentskills.io): instructions that the model loads when it needs them."""
+class _Definition:
+    """Fields of all kinds."""
 
     name: str
+    """For a command without the slash; folders precede it, such as `frontend:test`."""
     description: str
     body: str
+    """Instructions, the template of a prompt, or the system prompt of a sub-agent."""
     source: Source
     hint: str = ""
     """Its arguments for the menu, such as `[issue]`."""
     tools: tuple[str, ...] | None = None
-    """Patterns for the tools of a run that the user starts with it; None: no limit."""
+    """Patterns for the names of the only tools of its run; None: no limit, for a sub-agent those of its parent."""
     model: str = ""
-    """Model of such a run; empty: the model in use."""
+    """Model of its run; empty: the model in use, for a sub-agent that of its parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skill(_Definition):
+    """A skill (agentskills.io): instructions that the model loads when needed, or with which a user starts a run."""
+
+    kind: ClassVar[Kind] = "skill"
     for_model: bool = True
     """False if only the user may load it."""
     for_user: bool = True
@@ -56,35 +65,17 @@ class Skill:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandFile:
+class CommandFile(_Definition):
     """A `/` command: a template of a prompt."""
 
-    name: str
-    """Name without the slash; folders precede it, such as `frontend:test`."""
-    description: str
-    hint: str
-    """Its arguments for the menu, such as `[issue]`."""
-    body: str
-    source: Source
-    tools: tuple[str, ...] | None = None
-    """Patterns for the names of the only tools of its run; None: no limit."""
-    model: str = ""
-    """Model of its run; empty: the model in use."""
+    kind: ClassVar[Kind] = "command"
 
 
 @dataclass(frozen=True, slots=True)
-class AgentFile:
+class AgentFile(_Definition):
     """A kind of sub-agent."""
 
-    name: str
-    description: str
-    body: str
-    """Its system prompt."""
-    source: Source
-    tools: tuple[str, ...] | None = None
-    """Patterns for the names of the only tools it gets; None: those of its parent."""
-    model: str = ""
-    """Its model; empty: that of its parent."""
+    kind: ClassVar[Kind] = "agent"
     max_steps: int | None = None
     """Most steps of a run; None: as many as any sub-agent."""
 
@@ -143,7 +134,7 @@ class Definitions:
             if isinstance(one, Problem):
                 problems.append(one)
                 continue
-            kind, reason = kind_of(one), ""
+            kind, reason = one.kind, ""
             if kind == "command" and one.name in built_in:
                 reason = f"/{one.name} is a built-in command"
             elif kind == "command" and one.name in typed:
@@ -167,17 +158,6 @@ def _without_name(one: Definition, built_in: frozenset[str]) -> Definition:
     loads = "only the model loads it" if one.for_model else "nothing loads it"
     note = f"{one.source.shown}: /{one.name} is a built-in command, so {loads}"
     return replace(one, source=replace(one.source, notes=(*one.source.notes, note)))
-
-
-def kind_of(definition: Definition) -> Kind:
-    """Return the kind of a definition."""
-    match definition:
-        case Skill():
-            return "skill"
-        case CommandFile():
-            return "command"
-        case AgentFile():
-            return "agent"
 
 
 def is_allowed(tool: str, patterns: Sequence[str] | None) -> bool:

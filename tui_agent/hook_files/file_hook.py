@@ -219,6 +219,7 @@ def _named(hook: FileHook) -> Iterator[str]:
 def _listed(folder: Path) -> Iterator[str]:
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in ("__pycache__", "node_modules", ".git"))
+        # In order: of very many scripts, the content of the same ones is read each time.
         for name in sorted(names):
             yield os.path.join(top, name)
 

@@ -484,8 +484,7 @@ class HistoryFold:
 
     def _made_up(self, asked: _PendingAnswer, place: int, *, at_end: bool) -> UnansweredCall:
         """Synthesise the result of a call. Before the end of a conversation, a missing start proves nothing: lines may
-        be
-        missing."""
+        be missing."""
         call = asked.calls[place]
         record = self.records.get(call.id, CallRecord())
         fate = record.fate if at_end or record.ended else "outcome_unknown"

@@ -22,7 +22,7 @@ from tui_agent.protocol.amounts import money_text, share_text, tokens_text
 from tui_agent.protocol.messages import JsonObject, is_object
 
 from .journal import FILE_MODE
-from .summary import is_user_message, read_record
+from .summary import amount_in, count_in, data_of, is_user_message, read_record, text_in
 
 FILE_NAME = "message-counts.json"
 MAX_FILE_SIZE = 64 * 1024 * 1024
@@ -98,32 +98,30 @@ class JournalCounts:
         if all(marker in line for marker in _MARKERS):
             self.messages += is_user_message(read_record(line))
         elif _USAGE.search(line) and (record := read_record(line)) is not None:
-            data: object = record.get("data")
-            if is_object(data):
-                self._add_event(record, data)
+            self._add_event(record, data_of(record))
 
     def _add_event(self, record: JsonObject, data: JsonObject) -> None:
         match record["type"]:
             case "run.started" if not record.get("depth"):
-                self.model = _text(data, "model") or self.model
+                self.model = text_in(data, "model") or self.model
             case "session.created" | "session.loaded":
-                self.folder = _text(data, "cwd") or self.folder
+                self.folder = text_in(data, "cwd") or self.folder
             case "session.forked":
                 # What a copy has from its original counts there.
                 self.usage = []
             case "usage.updated":
-                before, self.cost = self.cost, _amount(data.get("cost"))
+                before, self.cost = self.cost, amount_in(data, "cost")
                 self._add_usage(record, data, before)
             case _:
                 pass
 
     def _add_usage(self, record: JsonObject, data: JsonObject, before: float | None) -> None:
         delta: object = data.get("delta")
-        counts = {name: _count(delta.get(name)) for name in TOKENS} if is_object(delta) else {}
+        counts = {name: count_in(delta, name) for name in TOKENS} if is_object(delta) else {}
         day = _day(record)
         if day is None or not any(counts.values()):
             return
-        key = (day, _text(data, "model") or self.model, self.folder)
+        key = (day, text_in(data, "model") or self.model, self.folder)
         # Nearly always the newest: a session rarely changes its day, model or folder.
         row = next((one for one in reversed(self.usage) if (one.day, one.model, one.folder) == key), None)
         if row is None:
@@ -227,20 +225,6 @@ def _day(record: JsonObject) -> str | None:
         return datetime.fromtimestamp(record["ts"] / 1000).date().isoformat()
     except (KeyError, TypeError, ValueError, OverflowError, OSError):
         return None
-
-
-def _count(value: object) -> int:
-    # `True` would be an instance of int.
-    return value if type(value) is int and value > 0 else 0
-
-
-def _amount(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _text(data: JsonObject, name: str) -> str:
-    value = data.get(name)
-    return value if isinstance(value, str) else ""
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------

@@ -357,6 +357,7 @@ class SessionStore:
             os.fchmod(descriptor, FILE_MODE)
         finally:
             os.close(descriptor)
+        # After a power loss, a name that is not on the disk is gone with everything written under it.
         sync_directory(self.root)
 
 

@@ -93,15 +93,15 @@ def summarise(path: Path) -> SessionSummary | None:
         id=path.stem,
         path=path,
         title=_title(head, tail),
-        cwd=_text(begun, "cwd"),
+        cwd=text_in(data_of(begun), "cwd"),
         started=started,
         last_message=_time(last_message, started),
         updated=_time(last, written),
         size=status.st_size,
         said=any(record["type"].startswith(CONVERSATION) for record in (*head, *([last] if last else []))),
         # The newest start counts: the branch may have changed since the first one.
-        branch=_text(_last_record(tail, LOADED) or begun, "branch"),
-        cost=_cost(_last_record(tail, USAGE)),
+        branch=text_in(data_of(_last_record(tail, LOADED) or begun), "branch"),
+        cost=amount_in(data_of(_last_record(tail, USAGE)), "cost"),
         damaged=bool(status.st_size) and not head and last is None,
     )
 
@@ -126,9 +126,35 @@ def _said(line: bytes) -> str:
 
 def _message_of(record: JsonObject | None) -> JsonObject:
     """Return the complete message of an event; empty for any other event."""
-    data = record.get("data") if record is not None and record["type"] == "message.ended" else None
-    message = data.get("message") if is_object(data) else None
+    message = data_of(record).get("message") if record is not None and record["type"] == "message.ended" else None
     return message if is_object(message) else {}
+
+
+def data_of(record: JsonObject | None) -> JsonObject:
+    """Return the fields of an event; none for a damaged one."""
+    data = record.get("data") if record is not None else None
+    return data if is_object(data) else {}
+
+
+def text_in(data: JsonObject, name: str) -> str:
+    """Return a field that is text; empty if it is missing."""
+    value = data.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def count_in(data: JsonObject, name: str) -> int:
+    """Return a field that is a number of things; 0 if it is missing."""
+    value = data.get(name)
+    # `True` would be an instance of int.
+    return value if type(value) is int and value > 0 else 0
+
+
+def amount_in(data: JsonObject, name: str) -> float | None:
+    """Return a field that is an amount; None if it is missing."""
+    value = data.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if value >= 0 else None
 
 
 def _text_in(message: JsonObject) -> str:
@@ -166,13 +192,6 @@ def _last_record(tail: bytes, event_type: str = "") -> JsonObject | None:
             break
         end = begin - 1
     return None
-
-
-def _cost(usage: JsonObject | None) -> float | None:
-    """Return the cost that a usage event states."""
-    data = usage.get("data") if usage is not None else None
-    cost = data.get("cost") if is_object(data) else None
-    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 
 def _last_message(file: BinaryIO, size: int) -> JsonObject | None:
@@ -229,8 +248,8 @@ def read_record(line: bytes) -> JsonObject | None:
 def _title(head: list[JsonObject], tail: bytes) -> str:
     renaming = next((record for record in reversed(head) if record["type"] == RENAMED), None)
     prompt = next((record for record in head if record["type"] == FIRST_PROMPT), None)
-    named = _text(_last_record(tail, RENAMED) or renaming, "title")
-    title = " ".join((named or _text(prompt, "input")).split())
+    named = text_in(data_of(_last_record(tail, RENAMED) or renaming), "title")
+    title = " ".join((named or text_in(data_of(prompt), "input")).split())
     return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
 
 
@@ -238,13 +257,6 @@ def _time(record: JsonObject | None, otherwise: int) -> int:
     """Return the time of an event; `otherwise` if it is missing or invalid."""
     time = record.get("ts") if record is not None else None
     return time if isinstance(time, int) and 0 <= time <= LATEST_TIME else otherwise
-
-
-def _text(record: JsonObject | None, name: str) -> str:
-    """Return a text field of an event's data; empty if it is missing."""
-    data = record.get("data") if record is not None else None
-    value = data.get(name) if is_object(data) else None
-    return value if isinstance(value, str) else ""
 
 
 # --- preview ----------------------------------------------------------------------------------------------------------
@@ -301,12 +313,11 @@ def read_preview(path: Path) -> SessionPreview | None:
 
 
 def _add_change(preview: SessionPreview, record: JsonObject) -> None:
-    data = record.get("data")
-    path = data.get("path") if is_object(data) else None
-    if is_object(data) and isinstance(path, str):
+    data = data_of(record)
+    if path := text_in(data, "path"):
         changed = preview.files.setdefault(path, ChangedFile(path))
-        changed.added += _count(data.get("added"))
-        changed.removed += _count(data.get("removed"))
+        changed.added += count_in(data, "added")
+        changed.removed += count_in(data, "removed")
 
 
 def _text_of(line: bytes, role: str) -> str:
@@ -314,7 +325,3 @@ def _text_of(line: bytes, role: str) -> str:
     # Most lines are messages of the other role: parsing each would cost many times as much.
     record = read_record(line) if role.encode() in line and _PREVIEWED[0] in line else None
     return "" if record is None or not _is_of(record, role) else _text_in(_message_of(record)).strip()[:LONGEST_TEXT]
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

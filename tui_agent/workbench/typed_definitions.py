@@ -13,7 +13,7 @@ from tui_agent.agent.command_run import NEVER_RAN
 from tui_agent.agent.delegation import AgentProfile
 from tui_agent.context import ContextLayer
 from tui_agent.definitions.definition_text import Arguments, PromptTemplate, framed_output
-from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill, is_allowed, kind_of, shortened
+from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill, is_allowed, shortened
 from tui_agent.definitions.skill_tool import SkillTool, skill_catalogue, skill_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import RunEnded, ToolEnded
@@ -124,12 +124,8 @@ class TypedDefinitions:
         found = self._definitions
         used = (*found.skills, *found.commands, *found.agents)
         return (
-            *(DefinitionFact(_label(kind_of(one)), one.name, one.description, one.source.shown) for one in used),
-            *(
-                DefinitionFact(_label(kind_of(one)), one.name, problem=note)
-                for one in used
-                for note in one.source.notes
-            ),
+            *(DefinitionFact(_label(one.kind), one.name, one.description, one.source.shown) for one in used),
+            *(DefinitionFact(_label(one.kind), one.name, problem=note) for one in used for note in one.source.notes),
             *(DefinitionFact(_label(one.kind), one.name, problem=one.text) for one in found.problems),
         )
 

@@ -58,9 +58,7 @@ def trust_sections(found: "Iterable[Found]") -> tuple[tuple[str, tuple[str, ...]
     """Return headings and entries of the trust question for the definitions of a project."""
     if not found:
         return ()
-    from tui_agent.definitions.records import kind_of
-
-    entries = [(kind_of(one), _trust_entry(one)) for one in used(found)]
+    entries = [(one.kind, _trust_entry(one)) for one in used(found)]
     headings = {
         "skill": "skills, which the model can load",
         "command": "commands, which run when you type their name",
