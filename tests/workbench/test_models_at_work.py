@@ -88,6 +88,18 @@ async def test_the_fallback_of_the_settings_answers_for_an_overloaded_model(tmp_
     assert bench.agent.provider.model.name == "box/big"
 
 
+async def test_a_broken_small_model_is_replaced_by_the_own_one(tmp_path: Path) -> None:
+    async with (
+        FussyServer(answer=lambda _: "words " * 200) as server,
+        engine_with(server, tmp_path, models={"small": "nowhere/x"}) as bench,
+    ):
+        for turn in range(6):
+            await bench.agent.run(f"Turn {turn}")
+        assert await bench.agent.compact()
+
+    assert {body["model"] for body in server.bodies} == {"big"}
+
+
 async def test_a_notice_says_once_which_field_is_left_out(tmp_path: Path) -> None:
     async with (
         FussyServer(refusals={"cache_control": "cache_control: Extra inputs are not permitted"}) as server,
