@@ -1,54 +1,22 @@
 """The command line: commands, errors of one line with the closest valid form, and light imports."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from click import Context, UsageError
+from click import Context
 
 from tests.support.table import table
 from tui_agent import __version__
 from tui_agent.cli.command_line import program, run_program
-from tui_agent.cli.command_words import command_of
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     code = run_program(arguments)
     captured = capsys.readouterr()
     return code, captured.out, captured.err
-
-
-@table(
-    ("words", "meant"),
-    [
-        (("helo",), "did you mean `tui-agent help`?"),
-        (("sesions", "list"), "did you mean `tui-agent sessions`?"),
-        (("helo", "there"), ""),
-        (("hello",), ""),
-        (("test",), ""),
-        (("present.py",), ""),
-        (("halp",), ""),
-    ],
-)
-def test_the_program_asks_about_a_first_word_that_is_close_to_a_command(
-    words: tuple[str, ...], meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "halp").touch()
-
-    def no_terminal(descriptor: int) -> bool:
-        return False
-
-    monkeypatch.setattr(os, "isatty", no_terminal)
-    commands = ("sessions", "stats", "serve", "tools", "doctor", "hooks")
-    if meant:
-        with pytest.raises(UsageError, match=re.escape(meant)):
-            command_of(words, commands, "agent")
-    else:
-        assert command_of(words, commands, "agent") == ["agent", *words]
 
 
 @table(

@@ -39,18 +39,6 @@ def sample() -> FleetStatus:
     return status(smaller, done, failed, row(1, task="3", repo="/src/web", state="running"))
 
 
-def test_the_table_marks_the_best_attempt_and_ends_with_the_totals() -> None:
-    head, best, second, failed, running, _, totals = report_table(sample())
-
-    assert head.split() == ["unit", "state", "verify", "changes", "cost", "time", "repository", "reason"]
-    assert best.startswith("1.1 *")
-    assert [cell for cell in ("passed", "2 files +10 −3", "$0.25", "3.0 s") if cell not in best] == []
-    assert second.startswith("1.2  ")
-    assert failed.endswith("no ref x")
-    assert " running " in running
-    assert totals == "4 units: 2 done, 1 failed, 1 unfinished · $0.40"
-
-
 def test_a_unit_without_a_driver_is_interrupted_in_every_view() -> None:
     left = status(row(1, state="running"), row(2, state="done")).without_driver(5_000)
 

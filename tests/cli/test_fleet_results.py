@@ -39,7 +39,9 @@ def out(tmp_path: Path, repo: Path) -> Path:
     return made
 
 
-@pytest.mark.parametrize(("form", "part"), [("table", "1.2 *"), ("html", "<td>1.2 *</td>"), ("html", "<svg")])
+@pytest.mark.parametrize(
+    ("form", "part"), [("table", "1.2 *"), ("html", "<td>1.2 *</td>"), ("html", "<svg"), ("json", '[{"unit": "1.2"')]
+)
 def test_each_format_prints_the_results(out: Path, form: str, part: str) -> None:
     printed = CliRunner().invoke(fleet, ["results", str(out), "--format", form], standalone_mode=False)
 

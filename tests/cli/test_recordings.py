@@ -2,12 +2,10 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.terminal import Terminal
 from tui_agent.cli.command_line import run_program
 from tui_agent.settings import Locations
 from tui_agent.workbench.sessions.replay_source import read_source
@@ -51,23 +49,6 @@ def test_a_run_that_cannot_start_leaves_no_recording(capsys: pytest.CaptureFixtu
 
     assert "no key" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_an_engine_that_cannot_start_leaves_no_recording(tmp_path: Path) -> None:
-    home, work = tmp_path / "home", tmp_path / "work"
-    work.mkdir()
-    settings = home / ".config" / "tui-agent" / "config.toml"
-    settings.parent.mkdir(parents=True)
-    settings.write_text('[permissions]\nrules = [["deny", "bash("]]\n', "utf-8")
-    program = [sys.executable, "-m", "tui_agent", "--demo", "--record", "run.jsonl"]
-    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
-
-    with Terminal(program, cwd=work, environment=environment) as terminal:
-        assert terminal.wait_for_end() == 2
-        assert "bash(" in terminal.screen.text
-
-    assert list(work.iterdir()) == []
 
 
 EVENT = (

@@ -1,13 +1,13 @@
 """`--worktree` with real git: a session works beside the repository, and its work is kept, merged or removed."""
 
 import asyncio
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.fleet import repositories
 from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.cli.session_worktree import run_in_worktree
@@ -18,21 +18,11 @@ pytestmark = pytest.mark.slow
 
 
 def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, check=True, text=True)
-    return done.stdout.strip()
+    return repositories.git(*arguments, cwd=folder)
 
 
 def repository_in(folder: Path) -> Path:
-    root = folder / "shop"
-    (root / "src").mkdir(parents=True)
-    (root / "src" / "cart.py").write_text("one\n")
-    git(root, "init", "--quiet", "--initial-branch=main")
-    git(root, "config", "user.name", "Ada")
-    git(root, "config", "user.email", "ada@example.com")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message=one")
-    return root
+    return repositories.repository(folder / "shop", {"src/cart.py": b"one\n"})
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ def repository(path: Path, files: Mapping[str, bytes]) -> Path:
     git("config", "user.name", "Ada", cwd=path)
     git("config", "user.email", "ada@example.org", cwd=path)
     for name, content in files.items():
+        (path / name).parent.mkdir(exist_ok=True)
         (path / name).write_bytes(content)
     git("add", "--all", cwd=path)
     git("commit", "--quiet", "-m", "Begin", cwd=path)

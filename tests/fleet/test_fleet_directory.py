@@ -28,7 +28,6 @@ from tui_agent.protocol.fleet_records import (
     WorkerSpan,
 )
 from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.protocol.tool import Preview
 
 TASK = UnitTask(id="1", task="1", prompt="Go", repo="/r")
 
@@ -120,19 +119,8 @@ def test_units_of_a_driver_that_is_gone_are_interrupted_since_its_last_sign(dire
     tasks = [UnitTask(id=str(number), task=str(number), prompt="Go", repo="/r") for number in (1, 2, 3)]
     works = UnitRow(unit=tasks[0], state="asking", spans=spans, activity="make test")
     waits, done = UnitRow(unit=tasks[1]), UnitRow(unit=tasks[2], state="done")
-    question = UnitQuestion(
-        unit_id="1",
-        request=ApprovalRequest(
-            request_id="ask_1",
-            call_id="call_1",
-            digest="d",
-            tool="bash",
-            args={"command": "make"},
-            summary="make",
-            reason="no rule allows it",
-            preview=Preview(kind="command", text="make"),
-        ),
-    )
+    request = ApprovalRequest(request_id="ask_1", call_id="call_1", digest="d", tool="bash", args={"command": "make"})
+    question = UnitQuestion(unit_id="1", request=request)
     rows = (works, waits, done)
     status = FleetStatus(name="out", started=1, running=True, rows=rows, questions=(question,), paused_until=9_000)
     directory.save_status(status)

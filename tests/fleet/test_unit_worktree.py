@@ -65,21 +65,6 @@ async def test_steps_are_restored_elsewhere_and_become_one_patch(tmp_path: Path,
     assert (repo / "ünï \n.bin").read_bytes() == bytes(range(256))
 
 
-async def test_units_have_branches_and_settings_of_their_own(tmp_path: Path, repo: Path) -> None:
-    one, _ = await opened(tmp_path, repo, "u1")
-    two, _ = await opened(tmp_path, repo, "u2")
-
-    for worktree in (one, two):
-        git("checkout", "--quiet", "-b", "fix", cwd=worktree.path)
-        git("config", "core.fsmonitor", "touch /nowhere", cwd=worktree.path)
-        (worktree.path / "new.txt").write_text("x")
-        await worktree.record("after event 1")
-        assert await worktree.bundle()
-
-    assert git("branch", "--list", cwd=repo).split() == ["*", "main", "side"]
-    assert git("remote", "get-url", "origin", cwd=one.path) == str(repo)
-
-
 async def test_a_ref_is_a_branch_a_tag_or_a_hash(tmp_path: Path, repo: Path) -> None:
     mirror = await updated_mirror(tmp_path, str(repo), tmp_path)
     head = git("rev-parse", "HEAD", cwd=repo)

@@ -234,18 +234,6 @@ def test_a_question_comes_with_everything_to_see_and_how_to_answer() -> None:
     ]
 
 
-def test_the_prompt_after_an_answer_is_about_the_next_question() -> None:
-    first, second = (
-        ApprovalRequested(request_id=name, call_id=name, digest="d", tool=name, args={}) for name in ("one", "two")
-    )
-    answer = ApprovalResolved(request_id="one", call_id="one", decision="approve", by="user")
-    lines = rendered(first, second, answer).splitlines()
-
-    assert "2 questions wait; this is the answer to the first." in lines[-3]
-    assert lines[-2] == "allowed: one"
-    assert lines[-1].startswith("Type y for yes")
-
-
 def test_other_events_are_one_line_each() -> None:
     assert rendered(said("It is\n\nfine."), said("")) == "agent: It is\n\nfine.\n"
     assert rendered(Warned(code="x", text="The disk is full.")) == "warning: The disk is full.\n"

@@ -55,19 +55,6 @@ async def talkative(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     return report()
 
 
-async def test_quiet_events_between_runs_are_held_until_the_next_one() -> None:
-    lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
-    agent = ScriptedAgent(answering())
-    async with Program(agent, SERVE) as program:
-        program.send(lines[0])
-        await program.event("run.ended")
-        program.send(lines[1])
-        assert (await program.event("status.changed"))["data"]["status"] == "idle"
-        await program.event("run.ended")
-        program.end_input()
-        assert await program.rest() == []
-
-
 async def test_problems_are_reported_on_standard_error() -> None:
     async def troubled(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         agent.tell(Warned(code="w", text="a \x1b[31mred\x1b[0m warning \u202e"))
@@ -283,17 +270,6 @@ async def test_an_endless_line_is_refused_without_being_stored(monkeypatch: pyte
 # --- signals and pipes ------------------------------------------------------------------------------------------------
 
 
-async def test_a_signal_between_two_runs_ends_the_program_and_discards_prompts() -> None:
-    agent = ScriptedAgent(answering())
-    async with Program(agent, SERVE) as program:
-        program.send({"type": "user", "text": "go"})
-        await program.event("run.ended")
-        os.kill(os.getpid(), signal.SIGINT)
-        await program.rest()
-
-    assert (program.code, agent.prompts) == (130, ["go"])
-
-
 async def test_a_second_signal_cancels_a_run_that_does_not_end() -> None:
     cancelled = asyncio.Event()
 
@@ -359,11 +335,6 @@ def given_input(data: bytes) -> StandardStreams:
     return StandardStreams(stdin=read)
 
 
-@pytest.mark.parametrize("argument", [None, "-"])
-def test_the_prompt_may_come_from_a_pipe(argument: str | None) -> None:
-    assert read_prompt(argument, given_input("\ufeffwords ü\n".encode() + b"\xff")) == "words ü\n\ufffd"
-
-
 def test_piped_text_follows_the_prompt_of_the_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.headless.print_run.SILENCE_OF_A_PIPE", 0.01)
     diff = tmp_path / "a.diff"
@@ -382,12 +353,6 @@ def test_piped_text_follows_the_prompt_of_the_arguments(tmp_path: Path, monkeypa
     os.close(write)
     assert b"Standard input stayed silent" in os.read(said, 1_000)
     assert found == {wanted: [wanted] * len(several) for wanted, several in inputs.items()}
-
-
-@table(("argument", "data"), [("", b"x"), ("  ", b"x"), (None, b""), ("-", b" \n")])
-def test_no_prompt_is_an_error(argument: str | None, data: bytes) -> None:
-    with pytest.raises(ConfigurationError, match="-p needs a prompt"):
-        read_prompt(argument, given_input(data))
 
 
 @table(

@@ -85,14 +85,6 @@ def test_broken_project_settings_raise_only_configuration_errors(
             look()
 
 
-@each(UNREADABLE)
-def test_broken_settings_are_not_overwritten_by_a_rule(put: Put, locations: Locations, tmp_path: Path) -> None:
-    put(locations.user_file)
-
-    with pytest.raises(ConfigurationError, match="was not stored"):
-        RuleStore(locations, tmp_path).store([Rule.parse("allow", "bash(x)")], "user")
-
-
 # --- settings while it runs -------------------------------------------------------------------------------------------
 
 
@@ -144,17 +136,6 @@ JSON: dict[str, Put] = {
     "words for numbers": lambda path: path.write_bytes(b'{"a":NaN,"b":-Infinity}') and None,
     "no object": lambda path: path.write_bytes(b'"text"') and None,
 }
-
-
-@pytest.mark.slow
-@each({**NOT_A_FILE, **NO_TEXT, **JSON})
-def test_an_unreadable_trust_file_means_no_trust(put: Put, locations: Locations, tmp_path: Path) -> None:
-    TrustStore(locations).renew(tmp_path, b"")
-    [answer] = (locations.state_dir / "trust").iterdir()
-    answer.unlink()
-    put(answer)
-
-    assert TrustStore(locations).trust_in(tmp_path) is None
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
-from tui_agent.protocol.endpoint import Endpoint, environment_credential
+from tui_agent.protocol.endpoint import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
 from tui_agent.providers import AnthropicProvider
@@ -99,22 +99,6 @@ async def test_keys_are_sent_as_keys_and_tokens_as_tokens(monkeypatch: pytest.Mo
                 wrong.append((environment, answer, sent))
 
     assert wrong == []
-
-
-@table(
-    ("variable", "key", "bearer"), [("BOX_API_KEY", "secret", "Bearer secret"), ("BOX_TOKEN", None, "Bearer secret")]
-)
-async def test_a_named_endpoint_gets_a_token_as_a_token_and_a_key_in_both_headers(
-    monkeypatch: pytest.MonkeyPatch, variable: str, key: str | None, bearer: str
-) -> None:
-    monkeypatch.setenv(variable, "secret")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "other")
-    async with FussyServer() as server, AsyncExitStack() as stack:
-        providers = {"box": Endpoint(base_url=server.base_url, key_env=variable)}
-        provider = ProviderBuilder(stack).build(Settings(model="box/m", providers=providers))
-        await heard(provider.stream(HELLO))
-
-        assert [(one.get("x-api-key"), one.get("authorization")) for one in server.headers] == [(key, bearer)]
 
 
 async def test_a_gateway_that_refuses_the_key_names_the_ways_to_send_one(monkeypatch: pytest.MonkeyPatch) -> None:

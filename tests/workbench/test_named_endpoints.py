@@ -19,7 +19,7 @@ from tui_agent.providers.model_catalog import shipped_profiles
 from tui_agent.settings import Locations, ProjectTrust, Settings, load_settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.model_list import listed_models
-from tui_agent.workbench.configuration.named_endpoints import missing_extra, require_key, target_of
+from tui_agent.workbench.configuration.named_endpoints import missing_extra, target_of
 
 CANARIES = {
     "ANTHROPIC_API_KEY": "sk-canary-key",
@@ -186,12 +186,6 @@ def test_a_known_server_of_another_kind_keeps_only_its_address_and_key() -> None
     assert target is not None
     assert target.endpoint == Endpoint(kind="openai", base_url="http://localhost:8000/v1")
     assert target.info.thinking == "adaptive"
-
-
-@table("cloud", ["bedrock", "vertex", "foundry"])
-def test_a_variable_of_another_agent_for_a_cloud_is_named(cloud: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"CLAUDE_CODE_USE_{cloud.upper()}, set the model to {cloud}/NAME"):
-        require_key(settings(), {f"CLAUDE_CODE_USE_{cloud.upper()}": "1"})
 
 
 @table(("kind", "library"), [("openai", "openai"), ("bedrock", "boto3"), ("vertex", "google"), ("foundry", "none")])

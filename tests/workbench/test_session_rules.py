@@ -95,13 +95,6 @@ async def test_a_rule_that_cannot_apply_is_refused(tmp_path: Path, text: str, re
         assert bench.policy.session_rules == ()
 
 
-async def test_the_same_rule_is_added_once_and_rules_of_the_settings_stay(tmp_path: Path) -> None:
-    async with rules_in(options_for(tmp_path)) as (_, rules):
-        assert rules.add("ask bash(make:*)") == ""
-        assert rules.add("ask bash(make:*)") == "ask bash(make:*) is in force already."
-        assert not rules.remove("ask", "bash(date)")
-
-
 async def test_a_resumed_session_has_its_rules_and_none_that_were_removed(tmp_path: Path) -> None:
     options = replace(options_for(tmp_path), keep_session=True, session_id="s1")
     async with rules_in(options) as (bench, rules):

@@ -195,19 +195,6 @@ async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
             assert await with_live_settings(bench, options_for(tmp_path), work) == "settings_read settings_read"
 
 
-async def test_a_change_between_the_start_and_the_watch_is_applied(tmp_path: Path) -> None:
-    async with open_quietly(options_for(tmp_path)) as bench:
-        write(user_file(), DENY_MAKE)
-
-        async def work() -> list[str]:
-            with bench.events.subscribe() as heard:
-                await until(lambda: decision(bench, tmp_path, "make") == "deny")
-                return [envelope.event.code for envelope in heard.drain() if isinstance(envelope.event, Noticed)]
-
-        async with asyncio.timeout(60):
-            assert await with_live_settings(bench, options_for(tmp_path), work) == ["settings_read"]
-
-
 async def test_the_first_check_reports_no_unchanged_settings(tmp_path: Path) -> None:
     write(Locations.of_user(os.environ).user_file, DENY_MAKE)
     async with engine_in(tmp_path) as (bench, live):
@@ -218,32 +205,6 @@ async def test_the_first_check_reports_no_unchanged_settings(tmp_path: Path) -> 
 
         assert bench.policy.mode is PermissionMode.PLAN
         assert decision(bench, tmp_path, "make") == "deny"
-
-
-@pytest.mark.slow
-async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path: Path) -> None:
-    async with open_quietly(options_for(tmp_path)) as bench:
-        beside = Locations.of_user().config_dir / os.fsdecode(b"\xff")
-
-        async def work() -> str:
-            with bench.events.subscribe() as heard:
-                write(user_file(), "")
-                found: list[Noticed] = []
-
-                def told() -> bool:
-                    # Written repeatedly, because nothing shows when the watch begins.
-                    beside.touch()
-                    beside.unlink()
-                    found.extend(one.event for one in heard.drain() if isinstance(one.event, Noticed))
-                    return bool(found)
-
-                await until(told)
-                write(user_file(), DENY_MAKE)
-                await until(lambda: decision(bench, tmp_path, "make") == "deny")
-                return found[0].code
-
-        async with asyncio.timeout(60):
-            assert await with_live_settings(bench, options_for(tmp_path), work) == "settings_checked"
 
 
 async def test_a_failed_watch_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, content_digest, load_settings
-from tui_agent.workbench.configuration.found_files import own_definitions
 from tui_agent.workbench.configuration.project_trust import (
     TrustAnswer,
     TrustRequest,
@@ -264,17 +263,6 @@ def test_changed_instructions_need_trust_again_and_settings_keep_it(project: Pat
     assert loaded.settings.model == "expensive"
 
 
-def test_changed_settings_leave_trusted_instructions_in_force(project: Path, locations: Locations) -> None:
-    store = accept(project, locations)
-    store.renew(project, b"# other")
-
-    assert read(project, locations) == ["be kind"]
-    assert not folder_trust(project, locations).is_trusted
-    (project / ".tui-agent" / "config.toml").write_text("# other", "utf-8")
-    assert store.knows(offered(project, locations))
-    assert folder_trust(project, locations).is_trusted
-
-
 def test_a_folder_that_brings_nothing_needs_no_trust_and_home_never_gets_it(
     locations: Locations, tmp_path: Path, clean_environment: Path
 ) -> None:
@@ -364,17 +352,6 @@ def test_a_folder_with_only_outside_links_needs_no_trust(project: Path, location
     assert ["not used" in words for words in folder_trust(project, locations).left_out] == [True]
 
 
-def test_links_within_the_repository_are_followed(project: Path, locations: Locations) -> None:
-    (project / ".git").mkdir()
-    package = project / "package"
-    package.mkdir()
-    (package / ".tui-agent").symlink_to("../.tui-agent")
-
-    found = listed(package, locations)
-    assert found["settings"] == ('model = "expensive"',)
-    assert "links" not in found
-
-
 def test_a_changed_link_needs_trust_again(project: Path, locations: Locations, secret: Path) -> None:
     (project / "AGENTS.md").rename(project / "one.md")
     (project / "two.md").write_text("be cruel", "utf-8")
@@ -391,16 +368,6 @@ def test_a_changed_link_needs_trust_again(project: Path, locations: Locations, s
     (project / "AGENTS.md").symlink_to(secret)
     assert read(project, locations) == []
     assert read(project, locations, given=True) == []
-
-
-def test_the_users_own_files_may_be_links_to_anywhere(project: Path, locations: Locations, secret: Path) -> None:
-    locations.config_dir.symlink_to(secret.parent)
-    (secret.parent / "AGENTS.md").symlink_to(secret)
-
-    assert load_settings(locations, environment={}).settings.model == "foreign"
-    assert [layer.text.rpartition("\n")[2] for layer in folder_trust(project, locations).instructions] == [
-        "private key"
-    ]
 
 
 def test_skills_commands_and_sub_agents_are_listed_and_dead_until_accepted(project: Path, locations: Locations) -> None:
@@ -440,17 +407,6 @@ def test_skills_commands_and_sub_agents_are_listed_and_dead_until_accepted(proje
         ".claude/commands/deploy.md changed since you trusted this folder"
         in folder_trust(project, locations).left_out[0]
     )
-
-
-def test_files_of_the_home_directory_are_the_users_own(tmp_path: Path, locations: Locations) -> None:
-    home = Path.home()
-    (home / ".git").mkdir(parents=True)
-    (home / "work").mkdir()
-    (home / ".claude" / "commands").mkdir(parents=True)
-    (home / ".claude" / "commands" / "mine.md").write_text("Do it.", "utf-8")
-
-    assert trust_request_for(home / "work", locations) is None
-    assert [one.name for one in own_definitions(locations)] == ["mine"]
 
 
 def test_imported_files_are_listed_and_part_of_what_is_trusted(project: Path, locations: Locations) -> None:

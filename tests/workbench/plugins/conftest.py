@@ -2,28 +2,16 @@
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import pytest
 
 from tui_agent.workbench.plugins.plugin_entries import installed_entries
 
-
-class Install(Protocol):
-    """Function that installs a package."""
-
-    def __call__(
-        self,
-        name: str,
-        points: Mapping[str, Mapping[str, str]],
-        files: Mapping[str, str],
-        *,
-        version: str = "1.0",
-        folder: Path | None = None,
-        **more: Any,
-    ) -> Path: ...
+Install: TypeAlias = Callable[..., Path]
+"""Function that installs a package: its name, its entry points by group, and its files."""
 
 
 @pytest.fixture
@@ -43,8 +31,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def install(site: Path) -> Install:
-    """Return a function that installs a package: its entry points by group, and its files."""
-
     def installed(
         name: str,
         points: Mapping[str, Mapping[str, str]],

@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import stat
-import subprocess
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from tests.fleet import repositories
 from tests.support.messages_server import CallPart, ScriptedMessagesServer, ScriptedReply, TextPart
 from tests.workbench.configuration.test_live_settings import options_for
 from tests.workbench.quiet_bench import open_quietly
@@ -34,27 +34,14 @@ async def facts_of(root: Path, policy: PermissionPolicy | None = None, shell: st
 
 
 def git(root: Path, *arguments: str) -> None:
-    names = {"user.name": "Ada Lovelace", "user.email": "ada@example.org", "commit.gpgsign": "false"}
-    settings = [word for name, value in names.items() for word in ("-c", f"{name}={value}")]
-    subprocess.run(["git", *settings, *arguments], cwd=root, check=True, capture_output=True)
+    repositories.git(*arguments, cwd=root)
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    directory = tmp_path / "work"
-    directory.mkdir()
-    return directory
-
-
-@pytest.fixture
-def repository(root: Path) -> Path:
+def repository(tmp_path: Path) -> Path:
     """A repository on the branch `trunk` with one commit."""
-    git(root, "init", "-q", "-b", "trunk")
-    (root / "kept.py").write_text("one\n")
-    (root / "src").mkdir()
-    (root / "src" / "a.py").write_text("a\n")
-    git(root, "add", ".")
-    git(root, "commit", "-q", "-m", "First")
+    root = repositories.repository(tmp_path / "work", {"kept.py": b"one\n", "src/a.py": b"a\n"})
+    git(root, "branch", "-m", "trunk")
     return root
 
 
@@ -71,16 +58,6 @@ async def test_a_clean_repository_is_described(repository: Path) -> None:
         "  kept.py",
         "  src/",
     ]
-
-
-async def test_in_a_directory_of_a_repository_names_are_relative_to_it(repository: Path) -> None:
-    (repository / "kept.py").write_text("outside of the working directory\n")
-    (repository / "src" / "b.py").write_text("b\n")
-
-    text = await facts_of(repository / "src")
-
-    assert "Git status (short format):\n  ?? b.py\nTop level of the working directory:\n  a.py\n  b.py" in text
-    assert "kept.py" not in text
 
 
 async def test_a_branch_is_compared_with_its_upstream_without_naming_it(repository: Path, tmp_path: Path) -> None:
@@ -179,7 +156,7 @@ async def test_no_private_data_is_part_of_the_facts(repository: Path, clean_envi
 
     text = await facts_of(repository)
 
-    for private in ("canary", "example.org", "Ada", "First", str(clean_environment)):
+    for private in ("canary", "example.org", "Ada", "Begin", str(clean_environment)):
         assert private not in text
 
 
