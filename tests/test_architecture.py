@@ -402,7 +402,7 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.regular_file.open_for_reading": {"tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {
-        "workbench.live_settings",
+        "workbench.session_settings",
         "ui.app.themes",
     },
     "tui_agent.tools.pinned_directory.open_file": {
@@ -418,7 +418,6 @@ BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
         "rewind.session_changes",
         "tools.search.content_search",
-        "tools.search.unsearched",
         "tools.file_states",
         "tools.grep_tool",
     }
@@ -441,7 +440,7 @@ def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
 
 @pytest.mark.slow
 def test_aiofiles_is_loaded_with_the_first_file() -> None:
-    script = "import sys, tui_agent.tools, tui_agent.workbench.live_settings; print('aiofiles' in sys.modules)"
+    script = "import sys, tui_agent.tools, tui_agent.workbench.session_settings; print('aiofiles' in sys.modules)"
 
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 

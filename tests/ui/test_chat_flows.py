@@ -15,7 +15,7 @@ from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
 from tui_agent.agent import AgentTool
-from tui_agent.agent.run_hooks import PromptCheck
+from tui_agent.agent.guardrails import PromptCheck
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.permissions import PermissionMode

@@ -123,25 +123,6 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
 
 
 @pytest.mark.slow
-async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> None:
-    story = Story(mode=PermissionMode.PLAN).run("go").end()
-    bridge = AgentBridge(mode=PermissionMode.ASK)
-    app = app_with(bridge, HistoryTail(story.envelopes, 0))
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await drawn(pilot)
-        assert app.chat.bars.frame.render().plain.endswith(" ask ")
-        await pilot.press("shift+tab")
-        await drawn(pilot)
-        assert app.chat.bars.frame.render().plain.endswith(" accept edits ")
-        app.chat.commands.settings.choose_mode(PermissionMode.DENY)
-        assert app.chat.bars.frame.render().plain.endswith(" deny ")
-        await pilot.press(*"/mode ask", "enter")
-        await drawn(pilot)
-        assert app.chat.bars.frame.render().plain.endswith(" ask ")
-
-
-@pytest.mark.slow
 async def test_ctrl_c_recalls_messages_for_a_pending_agent_and_then_quits() -> None:
     bridge, agent = AgentBridge(mode=PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)

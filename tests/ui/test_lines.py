@@ -14,12 +14,9 @@ from tests.support.table import table
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import (
     BackgroundStarted,
-    CompactionEnded,
-    CompactionStarted,
     ContextUsage,
     Noticed,
     PermissionModeChanged,
-    StatusChanged,
 )
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
@@ -30,9 +27,6 @@ from tui_agent.ui.chat import status_bars
 from tui_agent.ui.chat.status_bars import FrameLine, StatusLine
 from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
-from tui_agent.ui.panel.tool_panel import PanelStrip
-from tui_agent.ui.state.call_ledger import CallLedger
-from tui_agent.ui.state.plan_and_files import Plan
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 
@@ -73,13 +67,6 @@ def status_line(story: Story) -> StatusLine:
     return StatusLine(TerminalEnvironment(clock=lambda: story.now), SessionStatus())
 
 
-def fold_status(story: Story) -> SessionStatus:
-    status = SessionStatus()
-    for envelope in story.envelopes:
-        status.apply(envelope)
-    return status
-
-
 # --- status line ------------------------------------------------------------------------------------------------------
 
 
@@ -87,19 +74,6 @@ async def status_of(story: Story, width: int = 120) -> str:
     widget = status_line(story)
     (line,) = await drawn(widget, width, telling(widget, story))
     return line
-
-
-async def test_a_compaction_says_what_it_does_and_leaves_its_result_to_the_conversation() -> None:
-    story = Story().run("x").step(0)
-    story.tell(CompactionStarted(trigger="automatic", strategy="summary", tokens_before=182_000))
-    story.status("compacting").wait(12)
-    assert (await status_of(story)).startswith(" ◐ compacting 12 s · step 1 ")
-    assert fold_status(story).tokens == 182_000
-
-    story.tell(CompactionEnded(ok=True, tokens_before=182_000, tokens_after=40_000, removed=80))
-    story.status("thinking")
-    assert "thinking" in await status_of(story)
-    assert fold_status(story).tokens == 40_000
 
 
 async def test_a_silent_model_is_shown_once_its_silence_is_long() -> None:
@@ -199,33 +173,6 @@ async def test_every_status_has_its_words(tell: Callable[[Story], Story], words:
     assert (await status_of(story)).strip().startswith(words)
 
 
-async def test_a_full_window_is_marked() -> None:
-    story = Story().run("x")
-    story.tell(ContextUsage(tokens=190_000, window=200_000, source="actual"))
-    widget = status_line(story)
-
-    async with OneWidget(widget).run_test(size=(120, 5)):
-        telling(widget, story)()
-        shown = widget.render()
-
-    assert any("warning" in str(span.style) for span in shown.spans)
-
-
-async def test_the_hints_follow_what_can_be_done() -> None:
-    story = Story()
-    widget = status_line(story)
-
-    async with OneWidget(widget).run_test(size=(120, 5)):
-        assert "f1 help" in widget.render().plain
-        widget.typing = True
-        assert "enter send" in widget.render().plain
-        widget.typing, widget.waiting = False, 1
-        assert "ctrl+s send what waits" in widget.render().plain
-        telling(widget, story.run("x"))()
-        widget.typing = True
-        assert "alt+enter follow-up" in widget.render().plain
-
-
 # --- frame of the composer --------------------------------------------------------------------------------------------
 
 
@@ -306,6 +253,7 @@ async def test_the_queue_tells_when_each_message_lands() -> None:
         (Story, "waits for you to send it"),
         (lambda: working().status("waiting_approval"), "waits for your answer"),
         (lambda: Story().run("x").step(0), "lands after this step"),
+        (lambda: Story().run("x").step(0).status("stopping"), "kept; the run ends now"),
     ],
 )
 async def test_a_message_says_what_it_waits_for(tell: Callable[[], Story], words: str) -> None:
@@ -313,26 +261,6 @@ async def test_a_message_says_what_it_waits_for(tell: Callable[[], Story], words
     story.sends("one")
 
     assert words in (await queue_of(story))[1]
-
-
-@pytest.mark.parametrize(("detail", "end"), [("after this step", "after this step"), ("", "now")])
-async def test_a_run_that_stops_keeps_its_messages(detail: str, end: str) -> None:
-    story = Story().run("x").step(0)
-    story.tell(StatusChanged(status="stopping", detail=detail))
-    story.sends("one")
-    story.sends("two", "follow_up")
-    _, *rows = await queue_of(story)
-
-    assert [f"kept; the run ends {end} " in row for row in rows] == [True, True]
-
-
-async def test_a_message_is_cut_before_its_delivery_is_dropped() -> None:
-    story = working()
-    story.sends("then write a changelog entry", "follow_up")
-    row = (await queue_of(story, 80))[1]
-
-    assert "“then write a" in row
-    assert "a turn of its own after this one" in row
 
 
 async def test_too_many_messages_are_counted() -> None:
@@ -343,15 +271,6 @@ async def test_too_many_messages_are_counted() -> None:
 
     assert len(rows) == 6
     assert rows[-1].strip() == "↓ 3 more"
-
-
-@table("width", [10, 30, 60, 90])
-async def test_a_long_message_is_cut_and_nothing_runs_over(width: int) -> None:
-    story = working()
-    story.sends("a very long message " * 10)
-    row = (await queue_of(story, width))[1]
-
-    assert len(row) <= max(width, 18)
 
 
 # --- the lines above the composer -------------------------------------------------------------------------------------
@@ -372,26 +291,6 @@ async def test_a_question_is_announced_with_its_key_and_how_many_wait() -> None:
     assert text.endswith("ctrl+y answer ")
 
 
-async def test_without_a_summary_the_reason_is_shown() -> None:
-    line = AttentionLine()
-    (text,) = await drawn(line, 80, lambda: line.announce(request(summary=""), 1))
-
-    assert "▲ Run this command? no rule" in text
-
-
-@pytest.mark.parametrize(
-    ("running", "waiting", "text"),
-    [
-        (2, 1, " esc again: cancel 2 tools and stop · s stop after this step · n send queued now"),
-        (0, 0, " esc again: cancel and stop · s stop after this step"),
-    ],
-)
-async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int, text: str) -> None:
-    menu = InterruptMenu()
-
-    assert await drawn(menu, 100, lambda: menu.open(running, waiting)) == [text]
-
-
 async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.ui.composer.prompt_area.OPEN_SECONDS", 0.01)
     menu = InterruptMenu()
@@ -401,20 +300,6 @@ async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> Non
         async with asyncio.timeout(60):
             while menu.is_open:
                 await pilot.pause(0.01)
-
-
-@table("width", [8, 20, 40, 80])
-async def test_the_strip_keeps_calls_that_need_the_user(width: int) -> None:
-
-    story = working()
-    story.asks(story.queued("bash", "x"), "bash", "x", "no rule")
-    ledger = CallLedger()
-    for envelope in story.envelopes:
-        ledger.apply(envelope)
-    (line,) = await drawn(PanelStrip(ledger, Plan()), width)
-
-    assert "1 needs you" in line
-    assert len(line) <= max(width, 22)
 
 
 @pytest.mark.slow

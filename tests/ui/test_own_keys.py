@@ -10,7 +10,7 @@ from tests.ui.test_chat_flows import dialog_of
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.base.commands import command, use_keys
 from tui_agent.ui.chat.actions.command_actions import CommandProvider
-from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.text_page import help_text
 
 
 @pytest.fixture(autouse=True)

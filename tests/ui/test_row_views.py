@@ -51,17 +51,6 @@ async def test_reading_on_never_outruns_what_was_drawn() -> None:
         assert view.read_to_end
 
 
-async def test_reading_on_continues_from_the_scrolled_position() -> None:
-    view = numbered(40)
-    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
-        await drawn(pilot)
-        view.scroll_to(y=20, animate=False, immediate=True)
-        view.read_on(4)
-
-        assert view.scroll_offset.y == 24
-        assert not view.read_to_end
-
-
 async def test_rows_of_another_width_are_to_be_read_anew() -> None:
     view = RowsView(lambda width: [plain_line(f"{number}") for number in range(400 // width)])
     async with ViewApp(view).run_test(size=(21, 5)) as pilot:

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.examples import only_long
 from tests.ui.app.fake_sessions import PageService
 from tests.ui.app.saved_sessions import NOW
 from tests.ui.app.still_sessions import ROWS, StillShelf
@@ -37,9 +36,9 @@ class ListApp(QuestionApp[str | None]):
         self.push_screen(self.list)
 
 
-def list_app(rows: Sequence[tuple[str, int, str, str, int, float | None, int, bool]], theme: str = "dark") -> ListApp:
+def list_app(rows: Sequence[tuple[str, int, str, str, int, float | None, int, bool]]) -> ListApp:
     """Return the list of some sessions, the first of which is on the screen."""
-    return ListApp(SessionScreen(StillShelf(rows), current="00f3a9c1e7b2", now=lambda: NOW), theme)
+    return ListApp(SessionScreen(StillShelf(rows), current="00f3a9c1e7b2", now=lambda: NOW), "dark")
 
 
 def pressing(*keys: str) -> Callable[[Pilot[str | None]], Awaitable[None]]:
@@ -77,18 +76,6 @@ def test_the_sessions_look_as_they_should(snap_compare: Compare, page: str, size
     assert snap_compare(list_app(rows), terminal_size=size, run_before=pressing(*keys))
 
 
-def test_the_sessions_look_as_they_should_in_a_small_window(snap_compare: Compare) -> None:
-    assert snap_compare(list_app(ROWS), terminal_size=(60, 20), run_before=pressing("down"))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("page", ["sessions", "rename"])
-def test_the_sessions_look_as_they_should_in_the_light_theme(snap_compare: Compare, page: str) -> None:
-    rows, keys = LISTS[page]
-
-    assert snap_compare(list_app(rows, "light"), terminal_size=(80, 24), run_before=pressing(*keys))
-
-
 FIRST_PAGES = {
     "loaded": FirstPage(
         sessions=(
@@ -107,17 +94,15 @@ FIRST_PAGES = {
 }
 
 
-def first_page_app(page: str, theme: str = "dark", label: str = "") -> TuiAgentApp:
+def first_page_app(page: str) -> TuiAgentApp:
     """Return the app on its first page."""
     return TuiAgentApp(
         bridge_to(FakeAgent()),
         ChatOptions(
             WorkingDirectory("~/shop", "main"),
-            label=label,
             sessions=PageService(FIRST_PAGES[page]),
             surroundings=TerminalEnvironment(reduced_motion=True),
         ),
-        theme=theme,
     )
 
 
@@ -142,18 +127,9 @@ def test_the_first_page_looks_as_it_should(snap_compare: Compare, page: str, siz
     assert snap_compare(first_page_app(page), terminal_size=size, run_before=on_the_page("tab", "down"))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("page", FIRST_PAGES)
-def test_the_first_page_looks_as_it_should_in_the_light_theme(snap_compare: Compare, page: str) -> None:
-    app = first_page_app(page, "light", "scripted demo, not a language model")
-
-    assert snap_compare(app, terminal_size=(80, 24), run_before=on_the_page())
-
-
-@pytest.mark.parametrize("theme", ["dark", *only_long("light")])
 @pytest.mark.parametrize("size", SIZES, ids=NAMES)
-def test_the_start_without_a_key_looks_as_it_should(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
-    assert snap_compare(NoKey(theme=theme), terminal_size=size)
+def test_the_start_without_a_key_looks_as_it_should(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(NoKey(theme="dark"), terminal_size=size)
 
 
 def test_the_question_about_a_session_in_use_looks_as_it_should(snap_compare: Compare) -> None:

@@ -9,10 +9,6 @@ from tests.support.examples import only_long
 from tests.ui.still import pressing, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import Failed, SessionLoaded
-from tui_agent.protocol.facts.screen_facts import PromptAttachment
-from tui_agent.protocol.messages import ImageBlock
-from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.workbench.workspace_completion import SourceSymbol
 
 pytestmark = pytest.mark.slow
 
@@ -91,34 +87,6 @@ def test_a_state_looks_as_it_should(snap_compare: Compare, state: str, size: tup
     assert snap_compare(still_app(tell(), running=running), terminal_size=size, run_before=pressing(*keys))
 
 
-class Workspace:
-    """A folder with an image, two files and a function."""
-
-    async def find(self, text: str, /) -> tuple[str, ...]:
-        return ("src/price.py", "tests/test_price.py")
-
-    async def attachment(self, path: str, /, *, typed: bool) -> PromptAttachment | None:
-        return PromptAttachment(ImageBlock(media_type="image/png", data="AAAA"), "shop.png", "640×480")
-
-    async def head(self, path: str, line: int = 1, /) -> str:
-        return "def price_of(item: str) -> Decimal:\n    return PRICES[item]\n"
-
-
-class Symbols:
-    """The function."""
-
-    async def find(self, text: str, /) -> tuple[SourceSymbol, ...]:
-        return (SourceSymbol("price_of", "def", "src/price.py", 11, 12),)
-
-
-@both_sizes
-def test_an_image_and_a_symbol_in_the_composer(snap_compare: Compare, size: tuple[int, int]) -> None:
-    app = still_app(Story(), files=Workspace(), attachments=Workspace(), symbols=Symbols())
-    keys = (*"see ", "at", *"shop.png", "space", "at", *"price", "down", "down")
-
-    assert snap_compare(app, terminal_size=size, run_before=pressing(*keys))
-
-
 @pytest.mark.parametrize("theme", ["dark", *only_long("light", "high-contrast", "ansi")])
 def test_a_theme_looks_as_it_should(snap_compare: Compare, theme: str) -> None:
     app = still_app(needs_you(), running=True, theme=theme)
@@ -130,17 +98,6 @@ def test_no_meaning_depends_on_colour_alone(snap_compare: Compare) -> None:
     app = still_app(finished(), no_color=True)
 
     assert snap_compare(app, terminal_size=(120, 40), run_before=pressing("ctrl+t", "up"))
-
-
-def test_the_welcome_says_what_this_is(snap_compare: Compare) -> None:
-    app = still_app(Story(), label="scripted demo, not a language model", ideas=("fix the failing test", "list files"))
-
-    assert snap_compare(app, terminal_size=(120, 40), run_before=pressing())
-
-
-@pytest.mark.parametrize("mode", list(PermissionMode), ids=lambda mode: mode.value)
-def test_the_mode_is_always_in_sight(snap_compare: Compare, mode: PermissionMode) -> None:
-    assert snap_compare(still_app(Story(mode=mode)), terminal_size=(80, 10), run_before=pressing())
 
 
 @pytest.mark.parametrize("size", [(60, 16), (40, 10), (20, 6)], ids=["60x16", "40x10", "20x6"])

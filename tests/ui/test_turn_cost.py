@@ -60,7 +60,7 @@ def counted(widget: Widget, method: str) -> list[int]:
 
 
 @pytest.mark.slow
-async def test_a_late_turn_draws_only_what_is_new() -> None:
+async def test_a_late_turn_draws_only_what_is_new_and_paints_without_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     story = long_run()
     app = still_app(story, running=True)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -82,28 +82,25 @@ async def test_a_late_turn_draws_only_what_is_new() -> None:
         assert around == []
         assert len(bar) <= 4
 
+        await pilot.press("a")
+        await drawn(pilot)
+        posted = Counter[str]()
+        post = MessagePump.post_message
 
-@pytest.mark.slow
-async def test_kept_rows_look_like_rows_that_are_drawn_again() -> None:
-    story = long_run()
-    app = still_app(story, running=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        for number in range(EARLIER, EARLIER + 3):
-            show_turn(app, story, number)
-        await drawn(pilot)
-        app.chat.body.conversation.scroll_to(y=7, animate=False)
-        app.chat.query_one(CallList).move_to(5)
-        await drawn(pilot)
-        kept = app.export_screenshot()
+        def counting(pump: MessagePump, message: Message) -> bool:
+            posted[type(message).__name__] += 1
+            return post(pump, message)
 
-        app.theme = "light"
+        monkeypatch.setattr(MessagePump, "post_message", counting)
+        await pilot.press("x")
         await drawn(pilot)
-        assert app.export_screenshot() != kept
-        app.theme = "dark"
-        await drawn(pilot)
+        assert (posted["Key"], posted["SelectionChanged"], posted["Update"]) == (2, 1, 0)
 
-        assert app.export_screenshot() == kept
+        posted.clear()
+        show_turn(app, story, EARLIER + 1)
+        await drawn(pilot)
+        assert posted["Update"] == 0
+        assert posted["Prompt"] <= 12
 
 
 @pytest.mark.slow
@@ -201,34 +198,6 @@ async def test_a_typed_key_is_painted_at_once_and_before_the_rest(monkeypatch: p
         timer.resume()
         while not rows:
             await pilot.pause()
-
-
-async def test_neither_a_letter_nor_a_changed_row_costs_a_message_for_its_paint(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    story = long_run()
-    app = still_app(story, running=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.press("a")
-        await drawn(pilot)
-        posted = Counter[str]()
-        post = MessagePump.post_message
-
-        def counting(pump: MessagePump, message: Message) -> bool:
-            posted[type(message).__name__] += 1
-            return post(pump, message)
-
-        monkeypatch.setattr(MessagePump, "post_message", counting)
-        await pilot.press("x")
-        await drawn(pilot)
-        assert (posted["Key"], posted["SelectionChanged"], posted["Update"]) == (2, 1, 0)
-
-        posted.clear()
-        show_turn(app, story, EARLIER)
-        await drawn(pilot)
-        assert posted["Update"] == 0
-        assert posted["Prompt"] <= 12
 
 
 async def test_a_start_styles_parts_once_and_the_first_message_none(monkeypatch: pytest.MonkeyPatch) -> None:

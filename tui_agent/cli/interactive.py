@@ -73,7 +73,7 @@ def run_interactive(options: LaunchOptions, examine: Callable[[Path], str]) -> i
 def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedSettings) -> None:
     """Check options before the screen appears, and import what a check needs only if its option is used."""
     if options.extras.record is not None:
-        from tui_agent.workbench.sessions.recordings import refuse_existing
+        from tui_agent.workbench.configuration.launch_options import refuse_existing
 
         refuse_existing(options.extras.record)
     if options.rules:
@@ -113,8 +113,8 @@ async def show_fleet(out: Path) -> int:
 
 def question_lines(request: ApprovalRequest) -> list[str]:
     """Return the question as a sentence, then the reason and the exact input with every character visible."""
-    from tui_agent.ui.approval.approval_reasons import why_rows
     from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title
+    from tui_agent.ui.approval.approval_summary import why_rows
 
     rows = [*why_rows(request, QUESTION_WIDTH), *ApprovalRows(request).rows(QUESTION_WIDTH, spaced=False)]
     return [request_title(request), *(row.plain.rstrip() for row in rows)]

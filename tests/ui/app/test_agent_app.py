@@ -14,7 +14,7 @@ from tui_agent import Agent, AgentApp, ScriptedProvider, call, coding_tools, rep
 from tui_agent.protocol.events import RunEnded
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.text_page import help_text
 
 
 @tool

@@ -21,8 +21,8 @@ from tui_agent.protocol.events import MessageEnded, ToolEnded, ToolQueued
 from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage
 from tui_agent.ui.app import outside_programs
 from tui_agent.ui.app.outside_programs import draw_picture
+from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.transcript.conversation import Conversation
-from tui_agent.ui.transcript.part_page import PartPage
 from tui_agent.ui.transcript.transcript_parts import PicturePart
 
 pytestmark = pytest.mark.slow

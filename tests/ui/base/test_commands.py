@@ -6,19 +6,15 @@ from typing import get_args
 import pytest
 
 from tests.support.table import table
-from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
-from tui_agent.ui.base.command_type import Command, Where, key_label
-from tui_agent.ui.base.commands import COMMANDS, commands_for, hint, slash_commands
+from tui_agent.protocol.prompt_references import RESERVED_COMMANDS
+from tui_agent.ui.base.command_type import Command, Where
+from tui_agent.ui.base.commands import COMMANDS, commands_for, slash_commands
 
 HELD_TOGETHER = (("app", "chat", "composer", "queue"), ("app", "chat", "panel"))
 """Parts of the screen whose keys are active at the same time."""
 SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown", "ctrl+z", "ctrl+o"}
 """Keys that act on the innermost part: `escape` closes suggestions before it interrupts, `ctrl+z` restores a dropped
 message before it suspends, `ctrl+o` unfolds the paste under the cursor before it opens the newest call."""
-
-
-def test_every_id_is_there_once() -> None:
-    assert [name for name, number in Counter(entry.id for entry in COMMANDS).items() if number > 1] == []
 
 
 def test_every_slash_name_is_there_once() -> None:
@@ -46,12 +42,6 @@ def test_every_command_has_words_and_a_way_to_give_it(entry: Command) -> None:
     assert entry.text
     assert entry.help
     assert entry.keys or entry.palette or entry.slash or entry.argument
-
-
-def test_hints_name_keys_by_their_labels() -> None:
-    assert hint("chat.interrupt") == "esc interrupt"
-    assert hint("composer.submit", "steer") == "enter steer"
-    assert [key_label(key) for key in ("escape", "shift+up", "pagedown")] == ["esc", "shift+↑", "pgdn"]
 
 
 @table("where", ["app", "chat", "composer", "queue", "panel", "conversation", "search"])

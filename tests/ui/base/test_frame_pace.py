@@ -43,20 +43,15 @@ def test_a_frame_waits_for_the_one_before_unless_the_user_types() -> None:
     assert not frames.is_painted(after=FRAME_SECONDS / 2)
 
 
-def test_a_slow_frame_is_followed_by_a_longer_pause() -> None:
+def test_a_slow_frame_is_followed_by_a_longer_pause_but_not_by_any() -> None:
     frames = Frames()
     frames.duration = 2 * FRAME_SECONDS / IDLE_SHARE
 
     assert frames.is_painted(after=0.0)
     assert not frames.is_painted(after=FRAME_SECONDS)
     assert frames.is_painted(after=FRAME_SECONDS)
-
-
-def test_no_frame_waits_longer_than_the_longest_pause() -> None:
-    frames = Frames()
     frames.duration = LONGEST_PAUSE
-
-    assert frames.is_painted(after=0.0)
+    assert frames.is_painted(after=LONGEST_PAUSE)
     assert frames.is_painted(after=LONGEST_PAUSE)
 
 

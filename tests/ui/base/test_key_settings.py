@@ -39,13 +39,6 @@ def test_every_key_of_the_table_is_its_own_name(key: str) -> None:
     assert key_name(key) == key
 
 
-def test_several_keys_and_no_key_at_all_are_possible() -> None:
-    checked = check_keys({"chat.search": ("f6", "ctrl+k", "f6"), "queue.drop": ()})
-
-    assert checked.keys == {"chat.search": ("f6", "ctrl+k"), "queue.drop": ()}
-    assert checked.problems == ()
-
-
 @table(
     ("command_id", "keys", "text"),
     [
@@ -85,7 +78,3 @@ def test_a_swap_of_which_one_half_is_wrong_keeps_both_defaults() -> None:
 
 def test_two_entries_with_the_same_key_are_both_refused() -> None:
     assert check_keys({"chat.search": ("f5",), "chat.help": ("f5",)}).keys == {}
-
-
-def test_dialogs_and_the_conversation_may_use_the_same_key() -> None:
-    assert check_keys({"approval.deny": ("x",), "detail.copy": ("x",)}).problems == ()

@@ -26,10 +26,6 @@ def test_the_environment_is_honoured(environment: dict[str, str], no_color: bool
     assert (found.no_color, found.reduced_motion) == (no_color, still)
 
 
-def test_the_setting_reduces_motion_too() -> None:
-    assert TerminalEnvironment.of_environment({}, reduced_motion=True).reduced_motion
-
-
 def test_a_directory_below_home_begins_with_a_tilde(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
 
@@ -38,37 +34,22 @@ def test_a_directory_below_home_begins_with_a_tilde(tmp_path: Path) -> None:
     assert WorkingDirectory.of(Path("/srv"), tmp_path) == WorkingDirectory("/srv", "")
 
 
-def test_the_branch_is_read_from_the_repository_above(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/feature/prices\n")
-    (tmp_path / "src").mkdir()
-
-    assert WorkingDirectory.of(tmp_path / "src", Path("/nowhere")).branch == "feature/prices"
-
-
-def test_a_detached_head_is_its_short_hash(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
-
-    assert WorkingDirectory.of(tmp_path, Path("/nowhere")).branch == "0123456"
-
-
-def test_a_worktree_points_to_its_repository(tmp_path: Path) -> None:
-    repository = tmp_path / "repository"
-    repository.mkdir()
-    (repository / "HEAD").write_text("ref: refs/heads/side\n")
+@table(
+    ("files", "branch"),
+    [
+        ({".git/HEAD": "ref: refs/heads/feature/prices\n"}, "feature/prices"),
+        ({".git/HEAD": "0123456789abcdef\n"}, "0123456"),
+        ({".git": "gitdir: ../repository\n", "../repository/HEAD": "ref: refs/heads/side\n"}, "side"),
+    ],
+)
+def test_the_branch_is_that_of_the_repository_above(tmp_path: Path, files: dict[str, str], branch: str) -> None:
     work = tmp_path / "work"
-    work.mkdir()
-    (work / ".git").write_text("gitdir: ../repository\n")
+    (work / "src").mkdir(parents=True)
+    for name, text in files.items():
+        (work / name).resolve().parent.mkdir(exist_ok=True)
+        (work / name).resolve().write_text(text)
 
-    assert WorkingDirectory.of(work, Path("/nowhere")).branch == "side"
-
-
-def test_an_unreadable_head_gives_no_branch(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_bytes(b"\xff\xfe\x00")
-
-    assert WorkingDirectory.of(tmp_path, Path("/nowhere")).branch == ""
+    assert WorkingDirectory.of(work / "src", Path("/nowhere")).branch == branch
 
 
 @table("put", [*NOT_A_FILE.values(), *NO_TEXT.values()])

@@ -13,8 +13,8 @@ from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDelta
-from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.messages import user_message
+from tui_agent.protocol.past_session import drop_superseded
 from tui_agent.ui.app.replay_app import ReplayApp
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary

@@ -32,9 +32,8 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
+from tui_agent.ui.approval.approval_pages import ApprovalListScreen, ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions

@@ -12,8 +12,14 @@ from textual.widgets import Static
 from tests.support.table import table
 from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
 from tui_agent.ui.approval.attention_line import AttentionLine
-from tui_agent.ui.composer.composer import Composer
-from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
+from tui_agent.ui.composer.composer import MAX_HISTORY_ENTRIES, Composer, PromptHistory
+from tui_agent.ui.composer.paste_folding_area import (
+    FOLDED_CHARACTERS,
+    PasteFolder,
+    escape_hidden,
+    render_escapes,
+    unescape_hidden,
+)
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import Suggestion, suggestions
 from tui_agent.ui.composer.queue_strip import QueueRequest
@@ -55,49 +61,27 @@ class Desk(App[None]):
         self.wanted.append(request.action)
 
 
-async def test_blank_text_is_not_sent() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("space", "shift+enter", "enter", "alt+enter")
-
-        assert pilot.app.sent == []
-
-
-async def test_enter_after_a_backslash_begins_a_new_line() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("a", "backslash", "enter", "b")
-
-        assert pilot.app.composer.text == "a\nb"
-        assert pilot.app.sent == []
-
-
 @pytest.mark.slow
 async def test_it_grows_to_a_third_of_the_window() -> None:
     async with Desk().run_test(size=(80, 24)) as pilot:
-        pilot.app.composer.show("\n".join("abcdef"))
+        composer = pilot.app.composer
+        composer.show("\n".join("abcdef"))
         await pilot.pause()
-        assert pilot.app.composer.size.height == 6
+        assert composer.size.height == 6
 
-        pilot.app.composer.load_text("\n".join(map(str, range(30))))
-        await pilot.pause()
-        assert pilot.app.composer.size.height == 7
-
-        for height, rows in ((40, 12), (12, 3), (1, 1), (24, 7)):
-            await pilot.resize_terminal(80, height)
-            await pilot.pause()
-            assert pilot.app.composer.size.height == rows
-
-
-async def test_a_paste_of_any_length_moves_nothing_off_the_screen() -> None:
-    async with Desk().run_test(size=(80, 24)) as pilot:
-        await pilot.press("a")
+        composer.load_text("")
         pilot.app.post_message(Paste("\n".join(map(str, range(2_000)))))
         await pilot.pause()
         await pilot.press("ctrl+o")
         await pilot.pause()
+        assert composer.text.endswith("1999")
+        assert pilot.app.entry.region.height == composer.region.height + 1 == 8
+        assert pilot.app.screen.max_scroll_y == 0, "nothing moves off the screen"
 
-        assert pilot.app.composer.text.endswith("1999")
-        assert pilot.app.entry.region.height == pilot.app.composer.region.height + 1 == 8
-        assert pilot.app.screen.max_scroll_y == 0
+        for height, rows in ((40, 12), (12, 3), (1, 1), (24, 7)):
+            await pilot.resize_terminal(80, height)
+            await pilot.pause()
+            assert composer.size.height == rows
 
 
 @pytest.mark.slow
@@ -111,19 +95,27 @@ async def test_what_was_sent_can_be_had_again() -> None:
         await pilot.press("down", "down")
         assert pilot.app.composer.text == "dra"
 
-
-async def test_the_arrows_move_inside_the_text_first() -> None:
-    async with Desk().run_test() as pilot:
-        pilot.app.composer.remember(["earlier"])
-        await pilot.press("a", "shift+enter", "b", "up")
-        assert pilot.app.composer.text == "a\nb"
-        assert pilot.app.composer.cursor_location == (0, 1)
-
+        await pilot.press("backslash", "enter", "b", "up")
+        assert pilot.app.composer.text == "dra\nb", "a backslash before enter begins a new line"
+        assert pilot.app.composer.cursor_location == (0, 1), "the arrows move inside the text first"
         await pilot.press("up")
-        assert pilot.app.composer.text == "earlier"
+        assert pilot.app.composer.text == "two"
+        assert len(pilot.app.sent) == 2
 
 
-# --- folding ----------------------------------------------------------------------------------------------------------
+def test_prompts_of_earlier_sessions_come_before_new_ones_however_often_they_are_loaded() -> None:
+    sent = PromptHistory()
+    for text in ("now", "now", " "):
+        sent.add(text)
+
+    sent.begin_with(["old", "old", " ", "newer"])
+    assert sent.earlier("") == "now"
+    sent.begin_with(["oldest", "old", "newer"])
+
+    assert [sent.earlier(""), sent.earlier(""), sent.earlier(""), sent.earlier("")] == ["newer", "old", "oldest", None]
+    sent.begin_with(str(number) for number in range(MAX_HISTORY_ENTRIES + 5))
+    sent.leave()
+    assert [sent.earlier(""), sent.earlier("")] == ["now", str(MAX_HISTORY_ENTRIES + 4)]
 
 
 async def paste(pilot_app: Desk, text: str) -> None:
@@ -131,44 +123,52 @@ async def paste(pilot_app: Desk, text: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_folded_paste_goes_as_a_whole() -> None:
+async def test_a_folded_paste_is_one_place_for_keys_and_cursor() -> None:
     async with Desk().run_test() as pilot:
-        await paste(pilot.app, LONG)
-        await pilot.pause()
-        await pilot.press("backspace")
-        assert pilot.app.composer.text == ""
+        composer = pilot.app.composer
+        for keys in (["backspace"], ["home", "delete"]):
+            await paste(pilot.app, LONG)
+            await pilot.pause()
+            await pilot.press(*keys)
+            assert composer.text == ""
 
-        await paste(pilot.app, LONG)
-        await pilot.pause()
-        await pilot.press("home", "delete")
-        assert pilot.app.composer.text == ""
-
-
-async def test_the_cursor_steps_over_a_folded_paste() -> None:
-    async with Desk().run_test() as pilot:
         await pilot.press("a")
         await paste(pilot.app, LONG)
         await pilot.pause()
         await pilot.press("b", "left", "left")
         await pilot.pause()
-        assert pilot.app.composer.cursor_location == (0, 1)
-
+        assert composer.cursor_location == (0, 1)
         await pilot.press("right")
         await pilot.pause()
-        assert pilot.app.composer.cursor_location == (0, 1 + len(LABEL))
+        assert composer.cursor_location == (0, 1 + len(LABEL))
+        for column, shown in ((5, 1), (len(LABEL) - 3, 1 + len(LABEL))):
+            composer.move_cursor((0, column))
+            await pilot.pause()
+            assert composer.cursor_location == (0, shown)
 
-        pilot.app.composer.move_cursor((0, 5))
-        await pilot.pause()
-        assert pilot.app.composer.cursor_location == (0, 1)
-        pilot.app.composer.move_cursor((0, len(LABEL) - 3))
-        await pilot.pause()
-        assert pilot.app.composer.cursor_location == (0, 1 + len(LABEL))
+
+def test_two_pastes_of_one_size_keep_apart() -> None:
+    folder = PasteFolder()
+    first, second = folder.fold(LONG), folder.fold(LONG.upper())
+
+    assert (first, second) == (LABEL, "[pasted 20 lines #2]")
+    assert folder.unfold(f"{first} and {second}") == f"{LONG} and {LONG.upper()}"
+    assert PasteFolder().unfold(LABEL) == LABEL, "a label that was typed is only text"
+
+
+@pytest.mark.slow
+@given(st.lists(st.text(min_size=FOLDED_CHARACTERS, max_size=FOLDED_CHARACTERS + 40), min_size=1, max_size=3))
+def test_whatever_is_folded_comes_out_whole(pastes: list[str]) -> None:
+    folder = PasteFolder()
+    draft = " | ".join(folder.fold(paste) for paste in pastes)
+
+    assert folder.unfold(draft) == " | ".join(pastes)
 
 
 HIDDEN = "a\x1b]52;c;eA==\x07b\u202ec\r\n\x00d\te\u2028f\x85g\ue05cx1b"
 
 
-async def test_a_short_paste_shows_its_hidden_characters_and_sends_them() -> None:
+async def test_a_short_paste_shows_its_hidden_characters_and_sends_and_copies_them() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press(*"see ")
         await paste(pilot.app, HIDDEN)
@@ -180,17 +180,13 @@ async def test_a_short_paste_shows_its_hidden_characters_and_sends_them() -> Non
         await pilot.pause()
         assert pilot.app.sent == [("submit", f"see {HIDDEN}".replace("\r\n", "\n"))]
 
-
-async def test_a_folded_paste_that_is_opened_shows_its_hidden_characters() -> None:
-    hidden = "\x1b[31m\n" * 20
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, hidden)
+        await paste(pilot.app, "\x1b\u202e\\x1b")
         await pilot.pause()
-        await pilot.press("ctrl+o")
-
-        assert "\x1b" not in pilot.app.composer.text
-        assert pilot.app.composer.render_line(0).text.rstrip() == "\\x1b[31m"
-        assert pilot.app.composer.draft == hidden
+        await pilot.press("shift+home", "ctrl+x")
+        assert pilot.app.composer.text == ""
+        await pilot.press("ctrl+v")
+        await pilot.pause()
+        assert pilot.app.clipboard == pilot.app.composer.draft == "\x1b\u202e\\x1b"
 
 
 @table("keys", [["backspace"], ["ctrl+w"], ["shift+left", "delete"], ["left", "delete"]])
@@ -219,27 +215,6 @@ async def test_a_draft_with_escapes_and_labels_survives_a_look_back() -> None:
         await pilot.pause()
         assert pilot.app.sent[1:] == [("submit", f"\x1b\u200b {LONG}")]
         assert pilot.app.composer.draft == f"\x1b\u200b {LONG}"
-
-
-async def test_a_recalled_message_keeps_its_hidden_characters() -> None:
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, "\x1b1")
-        await pilot.pause()
-        pilot.app.composer.put_back("\u202e2")
-
-        assert pilot.app.composer.draft == "\u202e2\n\x1b1"
-
-
-async def test_what_is_copied_or_cut_is_the_text_and_no_escape() -> None:
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, "\x1b\u202e\\x1b")
-        await pilot.pause()
-        await pilot.press("shift+home", "ctrl+x")
-        assert pilot.app.composer.text == ""
-        await pilot.press("ctrl+v")
-        await pilot.pause()
-
-        assert pilot.app.clipboard == pilot.app.composer.draft == "\x1b\u202e\\x1b"
 
 
 LONG_SEQUENCES = {
@@ -293,9 +268,6 @@ def test_whatever_is_pasted_is_what_is_sent(text: str) -> None:
         assert not any(is_invisible(one) for one in drawn if one not in TYPOGRAPHY and one != "\t")
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 async def test_closed_suggestions_stay_closed_until_something_is_typed() -> None:
     async with Desk().run_test() as pilot:
@@ -308,21 +280,8 @@ async def test_closed_suggestions_stay_closed_until_something_is_typed() -> None
         assert pilot.app.sent[1:] == [("submit", "/help")]
 
 
-# --- mentions ---------------------------------------------------------------------------------------------------------
-
-
 def files(*paths: str) -> tuple[Suggestion, ...]:
     return tuple(map(Suggestion.of_file, paths))
-
-
-async def test_enter_after_a_whole_path_sends() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("at", *"a.py")
-        pilot.app.composer.offer_mentions("a.py", files("a.py", "a.pyi"))
-        await pilot.press("enter")
-        await pilot.pause()
-
-        assert pilot.app.sent == [("submit", "@a.py")]
 
 
 async def test_an_answer_for_an_earlier_text_is_not_shown() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.table import table
-from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand, file_mentions
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
     SlashCall,
@@ -21,13 +20,6 @@ from tui_agent.ui.composer.prompt_parser import (
 )
 
 OWN = tuple(map(PromptCommand, ("frontend:test", "deploy", "help")))
-
-
-def test_a_command_is_read_with_its_argument() -> None:
-    found = parse_slash_call("/mode plan ")
-
-    assert isinstance(found, SlashCall)
-    assert (found.command.id, found.argument) == ("chat.mode", "plan")
 
 
 @table(
@@ -85,18 +77,6 @@ def test_enter_never_runs_what_ends_a_session_or_costs_tokens_by_a_part_of_its_n
     assert found[0] not in {"clear", "compact", "quit", "demo", "fork", "stop", "init"}
     assert draft != "/" or found[0] != "deploy"
     assert names("/clear", uses=often)[0] == "clear"
-
-
-def test_a_command_that_does_nothing_here_is_not_offered() -> None:
-    assert "resume" not in names("/", offers=lambda command: command.needs != "sessions")
-    assert names("/res", offers=lambda command: command.needs != "sessions") == []
-
-
-def test_commands_of_files_are_found_by_any_part_of_their_name() -> None:
-    assert [entry.slash for entry in suggestions("/dep", OWN)] == ["deploy"]
-    assert [entry.slash for entry in suggestions("/test", OWN)] == ["frontend:test"]
-    assert [entry.slash for entry in suggestions("/frontend:", OWN)] == ["frontend:test"]
-    assert [entry.slash for entry in suggestions("/d", OWN)][-1] == "deploy", "built-in commands come first"
 
 
 def test_own_commands_come_first_from_the_second_letter_on_unless_a_built_in_one_is_named() -> None:

@@ -21,7 +21,7 @@ from tui_agent.protocol.fleet_records import (
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.fleet.fleet_files import FleetFiles, FleetUpdate
+from tui_agent.ui.fleet.fleet_state import FleetFiles, FleetUpdate
 
 START = 1_760_000_000_000
 """Milliseconds since the epoch at which every fleet begins."""

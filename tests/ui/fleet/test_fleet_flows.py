@@ -7,12 +7,12 @@ from tests.ui.story import working
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import PermissionModeChanged
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
+from tui_agent.ui.approval.approval_pages import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.fleet.fleet_app import UnitChat
-from tui_agent.ui.fleet.fleet_files import InputRejected
+from tui_agent.ui.fleet.fleet_state import InputRejected
 from tui_agent.ui.fleet.workers_screen import WorkersScreen
 
 
@@ -49,22 +49,47 @@ async def answer(on: FleetStage, key: str) -> None:
 # --- conversations ----------------------------------------------------------------------------------------------------
 
 
-async def test_enter_opens_the_conversation_of_the_selected_unit_and_typing_steers_it() -> None:
+async def test_what_a_user_does_in_a_conversation_becomes_commands_of_its_unit() -> None:
     async with fleet_stage(three()) as on:
         await on.press("down")
         await on.open()
         assert "unit 002" in on.text()
         assert "Good, then I only change the helper." in on.text()
-
         await on.type("keep the API")
         await on.press("enter")
         await on.type("then the docs")
         await on.press("alt+enter")
-
         assert on.files.sent == [
             ("002", {"type": "user", "text": "keep the API"}),
             ("002", {"type": "follow_up", "text": "then the docs"}),
         ]
+
+        await on.press("ctrl+c")
+        await on.type("/stop")
+        await on.press("enter")
+        assert on.files.sent[2:] == [("002", {"type": "interrupt"}), ("002", {"type": "stop"})]
+
+        await on.press("shift+tab")
+        assert on.files.sent[-1] == ("002", {"type": "mode", "mode": "accept_edits"})
+        # The mode changes with the unit's events, not with the key.
+        story = working()
+        since = len(story.envelopes)
+        story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.ACCEPT_EDITS, by="user"))
+        on.files.tell(story, since)
+        await on.until(lambda: on.chat.bridge.status.mode is PermissionMode.ACCEPT_EDITS)
+        await on.press("shift+tab")
+        assert on.files.sent[-1] == ("002", {"type": "mode", "mode": "plan"})
+
+        await on.type("half a th")
+        await on.press("escape")
+        assert on.app.screen is on.fleet
+        await on.press("down")
+        await on.open()
+        assert on.chat.entry.composer.text == ""
+        await on.press("escape", "up")
+        await on.open()
+        assert on.chat.entry.composer.text == "half a th", "an unsent text stays with its unit"
+        assert len(on.files.sent) == 6
 
 
 async def test_a_message_that_waits_is_shown_without_actions_that_a_unit_refuses() -> None:
@@ -85,46 +110,7 @@ async def test_a_message_that_waits_is_shown_without_actions_that_a_unit_refuses
         assert on.files.sent == []
 
 
-async def test_escape_returns_to_the_rows_and_an_unsent_text_stays_with_its_unit() -> None:
-    async with fleet_stage(three()) as on:
-        await on.open()
-        await on.type("half a th")
-        await on.press("escape")
-        assert on.app.screen is on.fleet
-        await on.press("down")
-        await on.open()
-        assert on.chat.entry.composer.text == ""
-        await on.press("escape", "up")
-        await on.open()
-        assert on.chat.entry.composer.text == "half a th"
-        assert on.files.sent == []
-
-
-async def test_in_a_conversation_ctrl_c_interrupts_the_unit_and_stop_ends_it_after_its_step() -> None:
-    async with fleet_stage(three()) as on:
-        await on.open()
-        await on.press("ctrl+c")
-        await on.type("/stop")
-        await on.press("enter")
-        assert on.files.sent == [("001", {"type": "interrupt"}), ("001", {"type": "stop"})]
-        assert on.app.is_running
-
-
-async def test_the_mode_of_a_unit_changes_with_its_events() -> None:
-    async with fleet_stage(three()) as on:
-        await on.open()
-        await on.press("shift+tab")
-        assert on.files.sent == [("001", {"type": "mode", "mode": "accept_edits"})]
-        story = working()
-        since = len(story.envelopes)
-        story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.ACCEPT_EDITS, by="user"))
-        on.files.tell(story, since)
-        await on.until(lambda: on.chat.bridge.status.mode is PermissionMode.ACCEPT_EDITS)
-        await on.press("shift+tab")
-        assert on.files.sent[-1] == ("001", {"type": "mode", "mode": "plan"})
-
-
-async def test_a_command_that_a_unit_cannot_do_says_so() -> None:
+async def test_what_a_unit_cannot_do_is_refused_and_kept() -> None:
     async with fleet_stage(three()) as on:
         await on.open()
         for text in ("/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"):
@@ -133,12 +119,7 @@ async def test_a_command_that_a_unit_cannot_do_says_so() -> None:
             await on.press("enter")
             words = f"{text} does not work for a unit"
             await on.until(lambda words=words: any(words in note for note in notes(on.app)))
-        assert on.files.sent == []
-
-
-async def test_a_shell_command_and_a_message_to_one_call_are_refused_and_kept() -> None:
-    async with fleet_stage(three()) as on:
-        await on.open()
+        on.chat.entry.composer.clear()
         await on.type("!ls")
         await on.press("enter")
         await on.until(lambda: any("runs no commands of yours" in note for note in notes(on.app)))
@@ -192,35 +173,30 @@ async def test_questions_of_all_units_queue_in_one_dialog_and_an_answer_goes_to_
         assert on.files.sent[-1] == ("003", {"type": "approval", "request_id": "ask_003", "decision": "deny"})
 
 
-async def test_an_answered_question_that_the_driver_still_lists_is_not_asked_again() -> None:
+async def test_an_answered_question_returns_only_if_its_answer_had_no_effect() -> None:
     async with fleet_stage(three()) as on:
         on.files.change(row(2, "asking"), questions=(asks("002"),))
         await asked(on)
         await answer(on, "y")
-        on.files.change(row(1, step=9), questions=(asks("002"),))
+        on.files.change(row(1, step=9), questions=(asks("002"),))  # The driver still lists it.
         await on.until(lambda: on.fleet.state.rows["001"].step == 9)
         assert on.app.screen is on.fleet
         assert not len(on.fleet.questions)
 
-
-async def test_a_question_whose_answer_had_no_effect_returns() -> None:
-    async with fleet_stage(three()) as on:
-        on.files.change(row(2, "asking"), questions=(asks("002"),))
-        await asked(on)
-        await answer(on, "y")
         on.files.put(InputRejected("Unit 002 cannot be reached."))
         on.files.change(questions=(asks("002"),))
         await asked(on)
         assert "Unit 002 cannot be reached." in notes(on.app)
 
-
-async def test_a_question_that_was_answered_elsewhere_closes_its_dialog() -> None:
-    async with fleet_stage(three()) as on:
-        on.files.change(row(2, "asking"), questions=(asks("002"),))
-        await asked(on)
-        on.files.change(row(2))
+        on.files.change(row(2))  # It was answered elsewhere.
         await on.until(lambda: on.app.screen is on.fleet)
-        assert on.files.sent == []
+
+        on.files.change(row(3, "asking"), questions=(asks("003"),))
+        await asked(on)
+        on.files.put(TuiAgentError("the driver closed it"))
+        await on.until(lambda: on.app.screen is on.fleet and "read only" in on.text())
+        assert "The connection to the fleet was lost: the driver closed it." in on.text()
+        assert "003" in on.text()
 
 
 async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_the_rule() -> None:
@@ -243,20 +219,7 @@ async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_
         assert "unit 003" in on.text()
 
 
-async def test_in_a_conversation_the_questions_of_other_units_are_asked_too() -> None:
-    async with fleet_stage(three()) as on:
-        await on.open()
-        on.files.change(row(3, "asking"), questions=(asks("003"),))
-        await asked(on)
-        assert "unit 003" in on.text()
-        await answer(on, "y")
-        assert on.files.sent == [
-            ("003", {"type": "approval", "request_id": "ask_003", "decision": "approve", "scope": "once"})
-        ]
-        assert on.app.screen is on.chat
-
-
-async def test_a_question_that_was_put_off_stays_so_in_the_conversation_until_the_user_opens_it() -> None:
+async def test_in_a_conversation_questions_of_other_units_are_asked_and_those_put_off_wait_for_a_key() -> None:
     async with fleet_stage(three()) as on:
         on.files.change(row(1, "asking"), questions=(asks("001"),))
         await asked(on)
@@ -267,6 +230,17 @@ async def test_a_question_that_was_put_off_stays_so_in_the_conversation_until_th
         assert isinstance(on.app.screen, UnitChat)
         await on.press("ctrl+y")
         assert isinstance(on.app.screen, ApprovalScreen)
+        await asked(on)
+        await answer(on, "y")
+
+        on.files.change(row(3, "asking"), questions=(asks("003"),))
+        await asked(on)
+        assert "unit 003" in on.text()
+        await answer(on, "y")
+        assert on.files.sent[1:] == [
+            ("003", {"type": "approval", "request_id": "ask_003", "decision": "approve", "scope": "once"})
+        ]
+        assert on.app.screen is on.chat
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------
@@ -300,13 +274,16 @@ async def test_a_filter_and_a_search_leave_only_matching_units() -> None:
         assert len(on.fleet.rows.items) == 40
 
 
-async def test_letters_are_text_while_the_search_has_the_focus() -> None:
+async def test_letters_are_text_in_the_search_and_leaving_says_that_the_fleet_continues() -> None:
     async with fleet_stage(three()) as on:
         await on.press("slash")
         await on.type("sS q?")
         assert on.fleet._input.value == "sS q?"
+        await on.press("escape", "q")
+        await on.until(lambda: not on.app.is_running)
+        words = "".join(str(text) for text in on.app._exit_renderables)
+        assert "The fleet continues. tui-agent fleet status --watch out shows it again." in words
         assert on.files.stopped == []
-        assert on.app.is_running
 
 
 async def test_a_click_selects_a_unit_and_a_second_one_opens_it() -> None:
@@ -335,35 +312,18 @@ async def test_pages_of_details_workers_notices_and_keys_open_and_close() -> Non
 
 async def test_a_unit_is_stopped_by_a_second_press_and_now_by_two_more() -> None:
     async with fleet_stage(three()) as on:
-        await on.press("s")
-        assert on.files.stopped == []
-        assert "s again stops unit 001 after its step" in on.text()
-        await on.press("s")
-        assert on.files.stopped == [(("001",), False)]
-        await on.press("s", "s")
-        assert on.files.stopped[1:] == [(("001",), True)]
-
-
-async def test_a_unit_that_has_ended_is_not_stopped_and_the_key_is_not_offered() -> None:
-    async with fleet_stage(MemoryFleet(status(row(1, "done"), row(2)))) as on:
-        await on.press("s", "s")
-        assert on.files.stopped == []
-        assert "Unit 001 has ended already" in on.text()
-        assert offered(on) == {"enter", "/", "tab", "o", "i", "t", "?", "q"}
-        await on.press("down")
-        assert "s" in offered(on)
-
-
-async def test_a_second_press_on_another_unit_or_too_late_stops_nothing() -> None:
-    async with fleet_stage(three()) as on:
+        # The second press is on another unit, or comes too late.
         await on.press("s", "down", "s")
         on.clock.now += 10.0
         await on.press("s")
         assert on.files.stopped == []
+        assert "s again stops unit 002 after its step" in on.text()
+        await on.press("s")
+        assert on.files.stopped == [(("002",), False)]
+        await on.press("s", "s")
+        assert on.files.stopped[1:] == [(("002",), True)]
 
-
-async def test_the_whole_fleet_stops_only_after_a_yes() -> None:
-    async with fleet_stage(three()) as on:
+        on.files.stopped.clear()
         await on.press("S")
         assert isinstance(on.app.screen, ConfirmScreen)
         await on.press("n", "enter")
@@ -376,22 +336,20 @@ async def test_the_whole_fleet_stops_only_after_a_yes() -> None:
         await on.press("y", "enter")
         await on.until(lambda: on.files.stopped == [((), False)])
 
-
-async def test_leaving_says_that_the_fleet_continues_and_how_to_return() -> None:
-    async with fleet_stage(three()) as on:
-        await on.press("q")
-        await on.until(lambda: not on.app.is_running)
-        words = "".join(str(text) for text in on.app._exit_renderables)
-        assert "The fleet continues. tui-agent fleet status --watch out shows it again." in words
-        assert on.files.stopped == []
-
-
-async def test_ctrl_c_over_the_rows_leaves_only_the_second_time() -> None:
-    async with fleet_stage(three()) as on:
         await on.press("ctrl+c")
         assert on.app.is_running
         await on.press("ctrl+c")
         await on.until(lambda: not on.app.is_running)
+
+
+async def test_a_unit_that_has_ended_is_not_stopped_and_the_key_is_not_offered() -> None:
+    async with fleet_stage(MemoryFleet(status(row(1, "done"), row(2)))) as on:
+        await on.press("s", "s")
+        assert on.files.stopped == []
+        assert "Unit 001 has ended already" in on.text()
+        assert offered(on) == {"enter", "/", "tab", "o", "i", "t", "?", "q"}
+        await on.press("down")
+        assert "s" in offered(on)
 
 
 # --- without a driver -------------------------------------------------------------------------------------------------
@@ -429,16 +387,6 @@ async def test_when_the_driver_goes_no_row_says_that_its_unit_runs() -> None:
         assert "□ interrupted" in on.text()
         await on.press("escape", "down", "down", "i")
         assert "the driver is gone; fleet retry starts it" in on.text()
-
-
-async def test_a_lost_connection_closes_the_question_and_says_so() -> None:
-    async with fleet_stage(three()) as on:
-        on.files.change(row(2, "asking"), questions=(asks("002"),))
-        await asked(on)
-        on.files.put(TuiAgentError("the driver closed it"))
-        await on.until(lambda: on.app.screen is on.fleet and "read only" in on.text())
-        assert "The connection to the fleet was lost: the driver closed it." in on.text()
-        assert "002" in on.text()
 
 
 async def test_a_fleet_that_never_answers_can_be_left() -> None:

@@ -163,15 +163,6 @@ async def test_the_screen_at_a_position_does_not_depend_on_the_way_to_it(monkeyp
         assert watched.text == stepped
 
 
-async def test_while_it_seeks_keys_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_screen, "MAX_SHOWN", 0)
-    monkeypatch.setattr(replay_screen, "SLICE", 0.0)
-    async with watching() as watched:
-        await watched.pilot.press("space", "end")
-        await watched.pilot.press("left", "left", "left")
-        await watched.at(0.0)
-
-
 async def test_a_click_and_a_drag_on_the_row_seek() -> None:
     async with watching() as watched:
         await watched.pilot.press("space")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.table import table
 from tests.ui.story import START, Story, folded, working
-from tui_agent.permissions.rules.verdicts import finding_for_mode
+from tui_agent.permissions.rules.rule import finding_for_mode
 from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,

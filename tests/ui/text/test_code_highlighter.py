@@ -9,13 +9,9 @@ from pygments.lexers import find_lexer_class_for_filename, get_all_lexers
 from tests.support.table import table
 from tui_agent.ui.text.code_highlighter import (
     LONGEST_LINE,
-    MAX_PIECE_LINES,
     MAX_TOKENS,
-    MIN_PIECE_LINES,
-    PIECE_SIZE,
     colour_lines,
     language_of,
-    piece_length,
 )
 
 SOURCE = ["import os", "", "", "def name(a: int) -> str:", '    """Doc."""', "    return f'{a}'  # why", ""]
@@ -34,18 +30,9 @@ def test_the_last_line_of_a_diff_has_its_colour() -> None:
     assert colour_lines("diff", ["-old", "+new"]) == [(("-old", "removed"),), (("+new", "added"),)]
 
 
-def test_the_first_word_of_the_info_counts() -> None:
-    assert colour_lines("py {.numbered}", SOURCE) == colour_lines("python", SOURCE)
-    assert colour_lines("{.python}", SOURCE) == colour_lines("python", SOURCE)
-
-
 def test_unknown_and_missing_languages_are_plain() -> None:
     assert colour_lines("no-such-language", ["a = 1", ""]) == [(("a = 1", ""),), ()]
     assert colour_lines("", ["a"]) == [(("a", ""),)]
-
-
-def test_very_long_lines_are_not_coloured() -> None:
-    assert colour_lines("python", ["x" * (LONGEST_LINE + 1)]) == [(("x" * (LONGEST_LINE + 1), ""),)]
 
 
 @given(
@@ -56,26 +43,6 @@ def test_colours_change_no_character(language: str, code: str) -> None:
     lines = code.split("\n")
 
     assert ["".join(text for text, _ in runs) for runs in colour_lines(language, lines)] == lines
-
-
-def test_a_piece_ends_where_a_new_top_level_line_follows_a_blank_one() -> None:
-    lines = ["    inside"] * MIN_PIECE_LINES + ["", "def next():", "    pass"]
-
-    assert piece_length(lines) == MIN_PIECE_LINES + 1
-    assert piece_length(lines[: MIN_PIECE_LINES + 1]) is None
-
-
-def test_a_piece_without_a_good_end_ends_somewhere() -> None:
-    assert piece_length(["    inside"] * MAX_PIECE_LINES) == MAX_PIECE_LINES
-    assert piece_length(["    inside"] * (MAX_PIECE_LINES - 1)) is None
-
-
-def test_a_piece_ends_where_it_has_enough_characters() -> None:
-    lines = ["x = 1" * 50] * MAX_PIECE_LINES
-
-    assert piece_length(lines) == PIECE_SIZE // 251 + 1
-    assert piece_length(["x" * PIECE_SIZE]) is None
-    assert piece_length(["x" * PIECE_SIZE, ""]) == 1
 
 
 @table("lines", [["(" * LONGEST_LINE] * 30, ["("] * 60, ["((" * 100, "", "x = 1"] * 9])

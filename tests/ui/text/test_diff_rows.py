@@ -73,17 +73,6 @@ def test_the_sides_split_if_there_is_room_and_a_line_was_removed() -> None:
     assert not any("│" in row for row in plain(only_added, SPLIT_WIDTH))
 
 
-def test_unequal_sides_are_filled() -> None:
-    diff = "@@ -1,3 +1,1 @@\n-a\n-b\n-c\n+d\n"
-
-    assert [row.split("│")[0].strip() for row in plain(diff, 40, split=True)] == ["1 - a", "2 - b", "3 - c"]
-    assert [row.partition("│")[2].strip() for row in plain(diff, 40, split=True)] == ["1 + d", "", ""]
-
-
-def test_long_lines_hang_on_their_number() -> None:
-    assert plain("@@ -0,0 +1 @@\n+abcdefghijklmnop\n", 14) == ["1 + abcdefghij", "  ↪ klmnop"]
-
-
 def words(diff: str, width: int = 200) -> list[str]:
     """Return the marked words of each changed line that is not marked as a whole."""
     rows = [row.painted for row in diff_rows(Diff(diff).files, width, split=False)]
@@ -161,11 +150,6 @@ def test_a_new_and_a_deleted_file_are_one_column_at_any_width() -> None:
     assert plain(deleted.replace("a/x", "a/x").replace("/dev/null", "b/x"), SPLIT_WIDTH)[0].endswith("│")
 
 
-def test_files_are_named_where_there_are_several() -> None:
-    assert "src/price.py" not in plain(DIFF, 60)
-    assert "src/cart.py" in plain(DIFF + DIFF.replace("price", "cart"), 60)
-
-
 def test_notes_have_their_own_rows() -> None:
     assert plain("@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n", 60) == ["1 + a", "No newline at end of file"]
 
@@ -176,16 +160,6 @@ def test_no_row_is_wider_than_asked(before: list[str], after: list[str], width: 
 
     for row in diff_rows(Diff(text).files, width, split=split and width >= 2 * NARROWEST + 20):
         assert width_of_runs(row.runs) <= max(width, NARROWEST + 3)
-
-
-def test_a_line_that_was_mostly_rewritten_has_no_marks() -> None:
-    rewritten = (
-        "@@ -1,4 +1,2 @@\n"
-        "-        for item in self.items:\n-            total += item.price\n-            n += 1\n-        return 1\n"
-        "+        subtotal = sum(item.price * item.count for item in self.items)\n+        return 2\n"
-    )
-
-    assert words(rewritten) == ["", "", "", "1", "", "2"]
 
 
 @table(

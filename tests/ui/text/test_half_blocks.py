@@ -5,10 +5,9 @@ import base64
 from textual.color import Color
 
 from tests.support.table import table
-from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage
-from tui_agent.ui.text.half_blocks import picture_rows
+from tui_agent.protocol.messages import ImageBlock
 from tui_agent.ui.text.terminal_output import output_style
-from tui_agent.ui.transcript.transcript_parts import PicturePart
+from tui_agent.ui.transcript.transcript_parts import PicturePart, picture_rows
 
 RED, BLUE = bytes((255, 0, 0)), bytes((0, 0, 255))
 
@@ -44,10 +43,3 @@ def test_a_picture_stays_below_its_words_within_the_margin() -> None:
 
     assert [row.plain for row in part.layout(40)] == ["   [image image/png, 5 bytes]", "   ▀▀"]
     assert part.text == "[image image/png, 5 bytes]"
-
-
-def test_a_thumbnail_survives_the_journal() -> None:
-    block = ImageBlock(media_type="image/png", data="AAAA", thumbnail=thumbnail("1x1", RED))
-    message = UserMessage(content=(TextBlock(text="see"), block))
-
-    assert UserMessage.model_validate_json(message.model_dump_json()).content[1] == block

@@ -47,6 +47,10 @@ def test_an_index_is_a_list_of_heights_with_sums(start: list[int], steps: list[t
         sum(expected[:place]) for place in range(len(expected) + 1)
     ]
     assert [index.height(place) for place in range(len(expected))] == expected
+    owners = [place for place, height in enumerate(expected) for _ in range(height)]
+    assert [index.find(row) for row in range(len(owners))] == owners
+    assert index.find(len(owners)) == len(expected)
+    assert index.find(-3) == (owners[0] if owners else len(expected))
 
 
 @given(st.integers(0, 5 * SPAN), st.lists(st.tuples(st.integers(0, 5 * SPAN), st.integers(0, 3)), max_size=12))
@@ -72,13 +76,3 @@ def test_many_heights_are_a_list_with_sums_too(count: int, steps: list[tuple[int
     assert [index.find(row) for row in range(0, sum(expected) + 2, 7)] == [
         bisect_right(ends, row) for row in range(0, sum(expected) + 2, 7)
     ]
-
-
-@given(heights)
-def test_each_row_is_found_in_the_one_that_holds_it(given_heights: list[int]) -> None:
-    index = HeightIndex(given_heights)
-    owners = [place for place, height in enumerate(given_heights) for _ in range(height)]
-
-    assert [index.find(row) for row in range(len(owners))] == owners
-    assert index.find(len(owners)) == len(given_heights)
-    assert index.find(-3) == (owners[0] if owners else len(given_heights))

@@ -15,11 +15,7 @@ from tui_agent.protocol.visible_text import EMOJI_PARTS, SILENT, TYPOGRAPHY, WRI
 from tui_agent.ui.app.base_app import plain
 from tui_agent.ui.text.sanitiser import (
     LONG_BLANK,
-    MAX_MARKS,
     TAB_SIGN,
-    clip,
-    cut_at,
-    ends_of,
     foreign_scripts,
     one_line,
     sanitise,
@@ -90,10 +86,6 @@ def test_no_neighbour_changes_the_width_of_a_character(text: str) -> None:
     for shown in (sanitise(text), visible(text)):
         assert not EMOJI_PARTS.intersection(shown)
         assert cell_len(shown) == sum(map(cell_len, shown))
-
-
-def test_sanitise_bounds_the_marks_on_one_character() -> None:
-    assert sanitise("z" + "\u0301\u0302" * 500 + "!") == "z" + "\u0301\u0302" * (MAX_MARKS // 2) + "!"
 
 
 @given(awkward_text)
@@ -226,20 +218,6 @@ def test_one_line_never_exceeds_its_width(text: str, width: int) -> None:
 )
 def test_one_line_is_cut_by_cells(text: str, width: int, row: str) -> None:
     assert one_line(text, width) == row
-
-
-def test_one_line_reads_only_the_beginning_of_a_long_text() -> None:
-    assert one_line(" " * 1_000_000 + "hidden", 10) == "…"
-
-
-def test_clip_keeps_marks_with_their_character() -> None:
-    assert cut_at("e\u0301e\u0301e\u0301", 2) == 4
-    assert clip("e\u0301e\u0301", 2) == "e\u0301e\u0301"
-
-
-def test_of_a_long_text_both_ends_are_kept() -> None:
-    assert ends_of("abcdef", 6) == "abcdef"
-    assert ends_of("abcdefg", 4) == "ab\n… 3 more characters …\nfg"
 
 
 def test_settle_keeps_the_last_state_of_each_line() -> None:

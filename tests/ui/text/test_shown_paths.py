@@ -1,7 +1,7 @@
 """One spelling of a path on the whole screen."""
 
 from tests.support.table import table
-from tui_agent.ui.text.shown_paths import shown_path, shown_summary
+from tui_agent.ui.text.sanitiser import shown_path, shown_summary
 
 
 @table(

@@ -4,14 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.table import table
-from tui_agent.ui.text.line import NARROWEST, Line
+from tui_agent.ui.text.line import NARROWEST
 from tui_agent.ui.text.styled_lines import (
     clipped,
     copied_text,
     folded,
-    plain_line,
     prefixed_lines,
-    styled_over,
     text_of_runs,
     width_of_runs,
     wrapped,
@@ -40,10 +38,6 @@ def test_wrapped_text_is_copied_with_the_same_words(runs: list[tuple[str, str]],
     assert copied.split() == text_of_runs(runs).split()
 
 
-def test_words_stay_whole_where_they_fit() -> None:
-    assert [row.plain for row in wrapped([("one two three four", "")], 10)] == ["one two", "three four"]
-
-
 def test_words_wider_than_a_row_are_broken_inside() -> None:
     rows = wrapped([("a abcdefghijklmnop b", "")], 8)
 
@@ -51,21 +45,8 @@ def test_words_wider_than_a_row_are_broken_inside() -> None:
     assert [row.joint for row in rows] == [None, " ", "", " "]
 
 
-def test_styles_stay_with_their_text() -> None:
-    rows = wrapped([("one ", "strong"), ("two three", "")], 8)
-
-    assert rows[0].runs == (("one ", "strong"), ("two", ""))
-    assert rows[1].runs == (("three", ""),)
-
-
 def test_wide_characters_are_never_cut_in_half() -> None:
     assert [row.plain for row in folded([("日本語日本語日本語", "")], 9)] == ["日本語日", "本語日本", "語"]
-
-
-def test_styled_over_adds_a_style_to_some_characters() -> None:
-    runs = styled_over((("abc", ""), ("def", "code")), 2, 4, "found")
-
-    assert runs == (("ab", ""), ("c", "found"), ("d", "code found"), ("ef", "code"))
 
 
 @table(("width", "text"), [(9, "abcdefghi"), (8, "abcdefg…"), (1, "…"), (0, "")])
@@ -78,9 +59,3 @@ def test_margins_are_not_copied_but_a_marker_is() -> None:
 
     assert [row.plain for row in rows] == ["• one two", "  three four"]
     assert copied_text([(row, 0, None) for row in rows]) == "• one two three four"
-
-
-def test_a_part_of_the_rows_can_be_copied() -> None:
-    rows = [plain_line("first row"), plain_line("second row"), Line()]
-
-    assert copied_text([(rows[0], 6, None), (rows[1], 0, 6)]) == "row\nsecond"

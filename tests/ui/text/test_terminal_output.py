@@ -75,11 +75,6 @@ def test_a_colour_lasts_until_it_is_ended_also_over_lines() -> None:
     ]
 
 
-def test_a_sequence_that_arrives_in_two_chunks_shows_once_it_is_whole() -> None:
-    assert plain_output("ok \x1b[3") == "ok "
-    assert output_lines("ok \x1b[3" + "1mred") == [(("ok ", ""), ("red", "sgr-f1"))]
-
-
 @table("text", ["x", "\r", "50%\r", "\x1b[31mx", "\x1b", "\x1b[", "\x1b[31;"])
 def test_a_flood_without_a_line_feed_is_read_in_one_pass(text: str) -> None:
     (runs,) = output_lines(text * 200_000)

@@ -1,12 +1,11 @@
 """Calls in the conversation: one row each with its result, reads in one row, and everything else unfolded."""
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import pytest
 
 from tests.support.table import table
-from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of, run_ended, story
+from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of, run_ended
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
@@ -124,21 +123,6 @@ def test_a_new_file_is_named_once() -> None:
     assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 created"
 
 
-def test_no_two_empty_rows_follow_each_other_and_a_diff_ends_with_one() -> None:
-    talk = Talk()
-    for envelope in story():
-        talk.tell(envelope.event)
-    edit = done("c9", "edit", "src/price.py")
-    changed = FileChanged(path="src/price.py", change="modified", call_id="c9", diff=DIFF)
-    talk.tell(*edit[:2], changed, edit[2], *done("c10", "bash", "make"))
-    for is_alone in (True, False):
-        talk.fold.show_alone(is_alone)
-        talk.rows()
-        rows = rows_of(talk.transcript, 80)
-        assert not any(not (one.strip() or two.strip()) for one, two in pairwise(rows))
-        assert not rows[next(place for place, row in enumerate(rows) if " bash make" in row) - 1].strip()
-
-
 def test_a_failure_shows_its_first_line() -> None:
     failed = done("c1", "bash", "pytest -q", "exit 1 · FAILED test_price.py::test_round", status="error")
     assert Talk(*failed).rows(60) == ["✖ bash pytest -q #1", "└ exit 1 · FAILED test_price.py::test_round"]
@@ -176,19 +160,6 @@ def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
     ]
     talk.toggle()
     assert len(talk.rows()) == 2
-
-
-def test_folded_reads_name_a_pattern_as_it_was_given() -> None:
-    listed = [
-        *done("c1", "read", "src/a.py"),
-        *done("c2", "read", "src/b.py"),
-        *done("c3", "glob", "**/*.py", "7 files"),
-    ]
-    assert Talk(*listed).rows() == ["✔ read src/a.py · src/b.py · glob **/*.py (7 files)"]
-
-    patterns = ("src/[ab]/x.py", "tests/unit/test_?.py", "/", "a, b")
-    globs = [event for pattern in patterns for event in done(pattern, "glob", pattern)]
-    assert Talk(*globs).rows() == [f"✔ glob {' · '.join(patterns)}"]
 
 
 def test_a_read_that_failed_or_runs_has_its_own_row() -> None:
@@ -235,24 +206,6 @@ def test_what_was_cut_is_counted_as_it_was_before() -> None:
     assert "… 2,978 more lines above" in "".join(row.plain for row in command.layout(80))
 
 
-def test_a_long_command_leaves_room_for_the_number_of_lines() -> None:
-    first, began, end = done("c1", "bash", "for i in $(seq 1 3000); do echo line $i; done " * 3, ms=6_500.0)
-    details: JsonObject = {"outcome": "exit 1 · error", "lines": 3_001}
-    row, below = Talk(first, began, end.model_copy(update={"details": details, "status": "error"})).rows()
-    assert row.endswith("… +3,001 lines 6.5 s #1")
-    assert below == "└ exit 1 · error"
-
-
-def test_a_command_that_changed_files_still_shows_its_output() -> None:
-    events = done("c1", "bash", "make", text="one\ntwo\nthree")
-    changed = FileChanged(path="a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1)
-    talk = Talk(*events[:2], changed, events[2])
-    assert "+3 lines" in talk.rows()[0]
-
-    talk.toggle()
-    assert talk.rows()[-3:] == ["one", "two", "three"]
-
-
 def test_a_change_of_a_file_is_shown_once_as_a_diff() -> None:
     changed = FileChanged(path="src/price.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1)
     reported = ended("c1", "edit", details={"path": "src/price.py", "diff": DIFF})
@@ -260,15 +213,6 @@ def test_a_change_of_a_file_is_shown_once_as_a_diff() -> None:
     for events in ([changed, reported], [reported], [changed]):
         rows = Talk(queued("c1", "edit"), *events).rows()
         assert sum("round(sum(round(item.price, 2)" in row for row in rows) == 1
-
-
-def test_only_a_call_that_has_succeeded_needs_no_number() -> None:
-    assert Talk(*done("c1", "bash", "make")[:2]).rows() == ["◐ bash make #1"]
-    assert Talk(queued("c1", "bash"), ended("c1", "bash", "error")).rows()[0].endswith("#1")
-    talk = Talk(*done("c1", "bash", "make"))
-    assert talk.rows() == ["✔ bash make"]
-    talk.toggle()
-    assert talk.rows()[0] == "✔ bash make #1"
 
 
 def test_a_long_diff_is_cut_until_the_call_is_unfolded() -> None:
@@ -350,6 +294,14 @@ def test_arguments_that_were_only_converted_are_not_called_changed() -> None:
     began = ToolStarted(call_id="c1", name="read", args={"path": "a", "limit": 7, "offset": 0}, summary="a")
 
     assert Talk(queued_, began, done("c1", "read", "a")[2]).rows() == ["✔ read a"]
+
+
+def test_plan_mode_is_named_without_the_file_that_the_row_has_already() -> None:
+    begin, _, end = done("c1", "edit", "src/price.py", status="denied_policy")
+    reason = "plan mode changes nothing: edit writes src/price.py"
+    decided = PermissionDecided(call_id="c1", decision="deny", source="floor", mode=PermissionMode.PLAN, reason=reason)
+
+    assert Talk(begin, decided, end).rows() == ["⊘ edit src/price.py plan mode changes nothing #1"]
 
 
 @table(
@@ -449,18 +401,6 @@ def test_a_background_command_has_a_mark_of_its_own_until_it_ends() -> None:
     assert talk.rows()[2:4] == ["✔ bash ls a.py", "! bash_1 ended with exit code 3 · sleep 30"]
 
 
-def test_clocks_are_shown_where_the_panel_is_not() -> None:
-    first, began, _ = done("c1", "bash", "make")
-    talk = Talk(first, began)
-    view = talk.fold.calls.find("c1").view
-    talk.fold.calls.clock = lambda: view.timing.started_at + 12
-    assert talk.rows() == ["◐ bash make #1"]
-
-    assert talk.fold.show_alone(True)
-    assert talk.rows() == ["◐ bash make 12 s #1"]
-    assert not talk.fold.show_alone(True)
-
-
 def test_no_row_is_wider_than_the_window() -> None:
     events: Iterable[AgentEvent] = [
         *done("c1", "bash", "日本語 👍🏽 " * 30, "exit 1 · " + "x" * 300, text="y" * 500, status="error"),
@@ -506,18 +446,6 @@ def test_a_found_text_that_is_broken_between_rows_of_a_diff_is_shown_whole() -> 
     talk.transcript.refresh(part)
 
     assert sum(row.count("x") for row in talk.rows(60) if "more" not in row) == 70
-
-
-def test_output_keeps_its_colours_and_a_progress_bar_its_last_state() -> None:
-    talk = Talk(*done("c1", "bash", "make", text="\x1b[31mred\x1b[0m\n 10%\r 50%\r\x1b[32m100%\x1b[0m\n"))
-    talk.toggle()
-    talk.rows()
-
-    runs = [run for row in range(talk.transcript.total) for run in talk.transcript.line(row).runs]
-
-    assert ("red", "muted sgr-f1") in runs
-    assert ("100%", "muted sgr-f2") in runs
-    assert not any("10%" in text or "50%" in text for text, _ in runs)
 
 
 def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:

@@ -11,10 +11,10 @@ from tests.ui.story import Story, working
 from tests.ui.transcript.test_conversation import seen, tell
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.transcript.markdown.markdown_blocks import fenced_texts
-from tui_agent.ui.transcript.part_page import PartPage
-from tui_agent.ui.transcript.transcript_cursor import PartCursor
+from tui_agent.ui.text.rows_view import PartPage
+from tui_agent.ui.transcript.markdown_blocks import fenced_texts
 from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_view import PartCursor
 
 SIZE = (90, 24)
 TWO_BLOCKS = """Here:
@@ -153,24 +153,6 @@ async def test_a_part_opens_in_full_screen_and_is_copied_there() -> None:
         assert app.screen is app.chat
 
 
-async def test_what_the_mouse_selects_is_copied_with_a_message() -> None:
-    story = Story().run("explain").step(0).answer("It rounds.\n\nTwice.")
-    async with still_app(story, running=True).run_test(size=(100, 30)) as pilot:
-        app = pilot.app
-        assert isinstance(app, TuiAgentApp)
-        await pressing()(pilot)
-        rows = seen(app.chat.body.conversation)
-        first = next(y for y, row in enumerate(rows) if "It rounds." in row)
-        await pilot.mouse_down("#conversation", offset=(3, first))
-        await pilot.hover("#conversation", offset=(30, first + 2))
-        await pilot.mouse_up("#conversation", offset=(30, first + 2))
-        await pilot.press("ctrl+c")
-        await drawn(pilot)
-
-        assert app.clipboard == "It rounds.\n\nTwice."
-        assert messages(pilot) == ["Copied 3 lines"]
-
-
 async def test_an_answer_in_any_script_is_shown_calmly_and_copied_exactly() -> None:
     words = "سلام، می\u200cخواهم \u200eREADME.md שלום\u200f! 葛\U000e0100城 नहीं\u200c क्\u200dष \u2066x\u2069"
     exact = f"{words} Donau\u00addampf 👍🏽 🇩🇪 10\u202f000"
@@ -220,18 +202,6 @@ async def test_slash_copy_copies_an_answer_or_its_code() -> None:
             await drawn(pilot)
 
             assert (command, app.clipboard, messages(pilot)[-1]) == (command, copied, said)
-
-
-async def test_there_is_nothing_to_copy_at_the_beginning() -> None:
-    async with still_app(Story()).run_test(size=(100, 30)) as pilot:
-        app = pilot.app
-        assert isinstance(app, TuiAgentApp)
-        await pressing()(pilot)
-        app.chat.entry.composer.put_back("/copy code")
-        await pilot.press("enter")
-        await drawn(pilot)
-
-        assert messages(pilot) == ["Nothing was copied: this conversation has no code block yet."]
 
 
 @table(

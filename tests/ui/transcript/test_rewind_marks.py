@@ -1,5 +1,6 @@
 """Conversation on the screen after a rewind, and after undoing it."""
 
+from tests.support.table import table
 from tests.ui.row_kit import FoldWithLedger, Teller, answer, queued, run_started, started, user
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, RunEnded, SessionRewound, TodoItem, TodoUpdated
@@ -34,34 +35,27 @@ def shown(*events: AgentEvent) -> list[str]:
     return [part.text for part in transcript.parts]
 
 
-def test_a_rewind_removes_later_parts_and_leaves_a_note() -> None:
-    first = shown(*turn(1))
-
-    rows = shown(*turn(1), *turn(2), back(6, 12))
-
-    assert rows[:-1] == first
-    assert rows[-1] == "Rewound to before “question” · 2 messages removed · changed back: a.py · /rewind undoes it"
+FIRST, SECOND, THIRD = turn(1), turn(2), turn(3)
 
 
-def test_undoing_it_brings_everything_back() -> None:
-    both = shown(*turn(1), *turn(2))
+@table(
+    ("events", "kept"),
+    [
+        ([*FIRST, *SECOND, back(6, 12)], FIRST),
+        # Undone: everything is there again, except what came after the rewind.
+        ([*FIRST, *SECOND, back(6, 12), *THIRD, back(12, 19)], [*FIRST, *SECOND]),
+        # The undoing undone.
+        ([*FIRST, *SECOND, back(6, 12), back(12, 13), back(13, 14)], [*FIRST, *SECOND, back(6, 12)]),
+        # Files alone.
+        ([*FIRST, back(0, 6, conversation=False)], FIRST),
+    ],
+)
+def test_a_rewind_leaves_the_earlier_parts_and_a_note(events: list[AgentEvent], kept: list[AgentEvent]) -> None:
+    *rows, note = shown(*events)
 
-    rows = shown(*turn(1), *turn(2), back(6, 12), *turn(3), back(12, 19))
-
-    assert rows[:-1] == both
-    assert "question 3" not in rows
-
-
-def test_undoing_the_undoing_takes_it_away_again() -> None:
-    rows = shown(*turn(1), *turn(2), back(6, 12), back(12, 13), back(13, 14))
-
-    assert rows[:-1] == shown(*turn(1), *turn(2), back(6, 12))
-
-
-def test_files_alone_leave_the_conversation_where_it_is() -> None:
-    rows = shown(*turn(1), back(0, 6, conversation=False))
-
-    assert rows[:-1] == shown(*turn(1))
+    assert rows == shown(*kept)
+    assert note.startswith("Rewound to before “question” · ")
+    assert note.endswith("changed back: a.py · /rewind undoes it")
 
 
 def test_only_one_plan_is_shown_after_a_rewind() -> None:

@@ -43,29 +43,30 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
 
         assert line_of(app).startswith(" / straw 1")
         assert "11 of 11" in line_of(app)
+        field = app.chat.body.search.query_one(Input)
+        # A timer makes a cursor blink, and wakes an idle program; it would be the field's only active one.
+        assert [timer for timer in field._timers if timer._active.is_set()] == []
+        assert field._cursor_visible
+
         last = app.chat.body.conversation._found_row
         await pilot.press("up")
         before = app.chat.body.conversation._found_row
         await pilot.press("enter", "f2", "f3", "f3")
         assert (before or 0) < (last or 0)
         assert app.chat.body.conversation._found_row == last
-        assert "11 of 11" in line_of(app)
         await pilot.press("f2", "f2", "f2")
         await drawn(pilot)
         assert "8 of 11" in line_of(app)
         assert "f3 next · f2 previous" in line_of(app)
 
-
-async def test_its_cursor_never_blinks() -> None:
-    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
-        app = await begun(pilot)
-        await pilot.press("ctrl+f", *"straw 1")
+        await pilot.press("ctrl+f")
+        search, conversation = app.chat.body.search, app.chat.body.conversation
+        with search.prevent(Input.Changed):
+            search._input.value = "strawberry"
+        conversation.search("straw")  # Its message about the numbers is still on its way …
+        search.show_matches(conversation.search("strawberry"))  # … when the next letters are searched.
         await drawn(pilot)
-        field = app.chat.body.search.query_one(Input)
-
-        # A timer makes a cursor blink; it would be the field's only active one.
-        assert [timer for timer in field._timers if timer._active.is_set()] == []
-        assert field._cursor_visible
+        assert "not found" in line_of(app)
 
 
 @pytest.mark.parametrize("part", ["conversation", "panel"])
@@ -82,76 +83,41 @@ async def test_whatever_is_typed_elsewhere_goes_to_the_composer_in_order_and_is_
         typed = "/jkgGnN xuf no?"
         for letter in typed:
             app.post_message(Key("space" if letter == " " else letter, letter))
+        app.post_message(Paste(" two words"))
         await drawn(pilot)
 
-        assert app.chat.entry.composer.text == typed
+        assert app.chat.entry.composer.text == f"{typed} two words"
         assert app.chat.entry.composer.has_focus
         assert app.chat.body.conversation.scroll_offset.y == above
         assert line_of(app) == ""
 
 
-async def test_a_paste_in_the_conversation_goes_to_the_composer() -> None:
-    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
-        app = await begun(pilot)
-        app.chat.body.conversation.focus()
-        await drawn(pilot)
-        app.post_message(Paste("two words"))
-        await drawn(pilot)
-
-        assert app.chat.entry.composer.text == "two words"
-
-
-async def test_escape_returns_to_the_end_and_to_the_composer() -> None:
+async def test_escape_returns_to_the_end_and_a_confirmed_match_stays_in_view() -> None:
     async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
         app = await begun(pilot)
+        conversation = app.chat.body.conversation
         await pilot.press(*"dra", "ctrl+f", *"needle")
         await drawn(pilot)
-        assert not app.chat.body.conversation.following
+        assert not conversation.following
 
         await pilot.press("escape", *"ft")
         await drawn(pilot)
-
         assert line_of(app) == ""
-        assert app.chat.body.conversation.following
+        assert conversation.following
         assert app.chat.entry.composer.text == "draft"
 
-
-async def test_a_confirmed_match_stays_in_view() -> None:
-    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
-        app = await begun(pilot)
-        await pilot.press("ctrl+f", *"needle", "enter", "escape")
-        await drawn(pilot)
-
-        assert line_of(app) == ""
-        assert not app.chat.body.conversation.following
-        assert app.chat.body.conversation.scroll_offset.y < 5
-
-
-async def test_the_numbers_are_those_of_the_newest_query() -> None:
-    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
-        app = await begun(pilot)
-        await pilot.press("ctrl+f")
-        search, conversation = app.chat.body.search, app.chat.body.conversation
-        with app.chat.body.search.prevent(Input.Changed):
-            search._input.value = "strawberry"
-        conversation.search("straw")  # Its message about the numbers is still on its way …
-        search.show_matches(conversation.search("strawberry"))  # … when the next letters are searched.
-        await drawn(pilot)
-
-        assert "not found" in line_of(app)
-
-
-async def test_a_long_paste_shows_its_end_and_stays_apart_from_the_count() -> None:
-    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
-        app = await begun(pilot)
         await pilot.press("ctrl+f")
         app.post_message(Paste("begin " + "word " * 40 + "end"))
         await drawn(pilot)
-
         assert "word end  not found" in line_of(app)
         assert "begin" not in line_of(app)
-
         await pilot.press("home")
         await drawn(pilot)
         assert line_of(app).startswith(" / begin word")
         assert " not found" in line_of(app)
+
+        await pilot.press("escape", "ctrl+f", *"needle", "enter", "escape")
+        await drawn(pilot)
+        assert line_of(app) == ""
+        assert not conversation.following
+        assert conversation.scroll_offset.y < 5

@@ -3,7 +3,6 @@
 import unicodedata
 from collections.abc import Iterable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,19 +29,29 @@ from tui_agent.protocol.events import (
     CompactionUndone,
     Failed,
     FileChanged,
+    GuardrailTripped,
     HookFailed,
+    InputRejected,
     InputWarned,
+    LoopDetected,
+    McpStatus,
     MessageDelta,
     MessageDiscarded,
     MessageEnded,
     Noticed,
+    PermissionModeChanged,
     PlanProposed,
+    PlanResolved,
+    QuestionAnswered,
+    QuestionAsked,
     RunEnded,
     RunStarted,
     SessionLoaded,
+    SessionRepaired,
+    SessionSaveFailed,
+    StatusChanged,
     SteeringDelivered,
     StepRetry,
-    StepStarted,
     TodoItem,
     TodoUpdated,
     ToolOutput,
@@ -56,9 +65,11 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.server_question import FormField, ServerQuestion
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.transcript_model import Transcript
 from tui_agent.ui.transcript.transcript_parts import MAX_OUTPUT_ROWS, NotePart
+from tui_agent.ui.transcript.transcript_words import retried_text, server_answer_note
 
 
 def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
@@ -76,41 +87,220 @@ def row(left: str, right: str, width: int = 60) -> str:
     return left + right.rjust(width - 2 - len(left))
 
 
-def body(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
-    """Return the text shown without empty rows and margins."""
-    return [row.strip() for row in shown(events, width) if row.strip()]
+def commanded(said: str, output: str, status: ToolStatus = "ok") -> list[AgentEvent]:
+    """Return the events of a user's command, from its beginning to its end."""
+    return [
+        RunStarted(input=said, trigger="command", model="m", mode=PermissionMode.ASK),
+        queued("c9", "bash"),
+        ToolOutput(call_id="c9", stream="stdout", chunk=output[:3], bytes_total=3),
+        ended("c9", "bash", status).model_copy(update={"content": (TextBlock(text=output),)}),
+        user(f"I ran this myself: {said}\n\n{output}", "m9", "command"),
+        run_ended(),
+    ]
 
 
-# --- messages -------------------------------------------------------------------------------------------------------
+IMAGE = ImageBlock(media_type="image/png", data="A" * 4000)
+IMAGES = UserMessage(
+    content=(TextBlock(text="look"), IMAGE, IMAGE.model_copy(update={"name": "shop\x1b[2J.png"})), id="u1"
+)
+HALF = [started(), delta("half an ans")]
+GONE = MessageDiscarded(message_id="a1", reason="cut")
+DISCARDED_CALL = [*HALF, queued("c1", "write"), GONE, ended("c1", "write", "cancelled")]
+WRITTEN = [started(), delta("I write."), delta('{"path": "x"', kind="toolcall"), delta("..." * 500, kind="toolcall")]
+SKIPPED = [queued("c1", "edit"), ended("c1", "edit", "skipped_steering")]
+STEER = [
+    SteeringDelivered(message_id="u2", kind="steer", text="", boundary="after step 1"),
+    user("keep", "u2", "steer"),
+]
+CANCELLED = Noticed(code="abort_requested", text="The run ends now: cancelled by the user.")
+REFUSED = Failed(code="provider", text="The key is not accepted. Nothing was sent.")
+FAILED = RunEnded(reason="error", error="The key is not accepted.")
+SHORTENED = CompactionEnded(ok=True, tokens_before=9000, tokens_after=3000, removed=2, strategy="summary")
+CUT = ToolResultMessage(call_id="c", tool_name="read", content=())
+ASKED = ApprovalRequested(
+    request_id="q", call_id="c1", digest="d", tool="bash", args={}, session_rule="bash(git commit:*)"
+)
 
 
-def test_a_follow_up_is_marked_and_a_notice_has_no_speaker() -> None:
-    assert body([user("then that", kind="follow_up")]) == ["↳ then that", "follow-up"]
-    assert body([user("the limit is near", kind="notice")]) == ["· the limit is near"]
+def decided(status: ToolStatus = "ok", **fields: object) -> list[AgentEvent]:
+    """Return the events of a call about which the user decided."""
+    event = ApprovalResolved.model_validate({"request_id": "q", "call_id": "c1", "by": "user", **fields})
+    return [queued("c1", "bash"), ASKED, event, ended("c1", "bash", status)]
 
 
-def test_images_are_named() -> None:
-    image = ImageBlock(media_type="image/png", data="A" * 4000)
-    named = image.model_copy(update={"name": "shop\x1b[2J.png"})
-    message = UserMessage(content=(TextBlock(text="look"), image, named), id="u1")
-
-    shown = ["❯ look", "[image image/png, 3 kB]", "[image shop.png, 3 kB]"]
-    assert body([MessageEnded(message_id="u1", message=message)]) == shown
+def closed(kind: str | None) -> list[AgentEvent]:
+    """Return the events of a call that had not started when the program ended."""
+    end = ended("c1", "write", "cancelled").model_copy(update={"error_kind": kind})
+    return [run_started(), queued("c1", "write"), SessionLoaded(id="s", events=3), end, run_ended(reason="aborted")]
 
 
-# --- what the model answers -----------------------------------------------------------------------------------------
+@table(
+    ("events", "rows"),
+    [
+        ([user("then that", kind="follow_up")], ["↳ then that", "follow-up"]),
+        ([user("the limit is near", kind="notice")], ["· the limit is near"]),
+        (
+            [MessageEnded(message_id="u1", message=IMAGES)],
+            ["❯ look", "[image image/png, 3 kB]", "[image shop.png, 3 kB]"],
+        ),
+        # No character of a paste is dropped.
+        ([user("a\x1b[31mb\x00\x9bc\rd\x85e\u202e")], ["❯ a\\x1b[31mb\\x00\\x9bc", "d\\x85e\\u202e"]),
+        ([started()], ["● ▍"]),
+        ([started(), delta("He")], ["● He▍"]),
+        ([started(), delta("wrong"), answer("right")], ["● right"]),
+        ([started(), delta("gone"), answer("")], []),
+        ([user("x"), *HALF, GONE], ["❯ x"]),
+        ([user("x"), *HALF, GONE, started("a2"), answer("whole", "a2")], ["❯ x", "● whole"]),
+        ([MessageDiscarded(message_id="a9", reason="never began")], []),
+        (DISCARDED_CALL, []),
+        (
+            [user("x"), *DISCARDED_CALL, started("a2"), queued("c2", "write"), answer("whole", "a2")],
+            ["❯ x", "● whole", "◌ write #2"],
+        ),
+        (WRITTEN, ["● I write.▍", "… prepares a call (1.5 kB)"]),
+        ([*WRITTEN, queued("c1", "write")], ["● I write.▍", "◌ write #1"]),
+        # The engine alone explains an answer that did not end well.
+        (
+            [answer("half", stop_reason="max_tokens"), Warned(code="output_limit", text="It was cut off.")],
+            ["● half", "! It was cut off."],
+        ),
+        # Calls stand under the text of their message, also if it came in one piece after them.
+        ([started(), delta("I look"), queued("c1", "read"), delta(" again.")], ["● I look again.▍", "◌ read #1"]),
+        (
+            [user("x"), started(), queued("c1", "bash"), answer("I look.", thinking="Where?")],
+            ["❯ x", "▸ thinking Where?", "● I look.", "◌ bash #1"],
+        ),
+        # An empty delta does not put the text before the thinking.
+        (
+            [started(), delta(""), delta("hm", kind="thinking"), answer("So.", thinking="hm")],
+            ["▸ thinking hm", "● So."],
+        ),
+        # A steer is marked with what it skipped, and not with the steps of an earlier run.
+        (
+            [run_started(), *SKIPPED, *STEER],
+            ["⤼ edit skipped: you steered #1", "↳ keep", "steered after step 1 · skipped #1 edit"],
+        ),
+        (
+            [run_started(), *SKIPPED, run_started(), *STEER],
+            ["⤼ edit skipped: you steered #1", "↳ keep", "steered after step 1"],
+        ),
+        # An action of the user is shown once, and not as an error.
+        ([CANCELLED], ["· The run ends now: cancelled by the user."]),
+        ([CANCELLED, RunEnded(reason="aborted", error="cancelled by the user")], ["── cancelled by you"]),
+        ([RunEnded(reason="aborted", error="the program ends")], ["── cancelled: the program ends"]),
+        # An error is shown once, too.
+        ([REFUSED, FAILED], ["✖ The key is not accepted. Nothing was sent.", "── failed"]),
+        ([FAILED.model_copy(update={"total_ms": 2_000})], ["✖ The key is not accepted.", "── failed · 2.0 s"]),
+        ([*decided(decision="approve")], ["✔ bash"]),
+        (
+            [*decided(decision="approve", scope="session")],
+            ["✔ bash", "✔ You allowed for this session: bash(git commit:*)"],
+        ),
+        ([*decided("skipped_user", decision="skip")], ["⤼ bash you skipped it #1"]),
+        ([SessionSaveFailed(id="s", error="disk full")], ["✖ disk full"]),
+        ([SessionRepaired(id="s", what="last line torn")], ["! The session was repaired: last line torn"]),
+        (
+            [HookFailed(event="e", name="h", error="", timed_out=True, fail_open=True)],
+            ["! Hook h did not answer in time; the call continues"],
+        ),
+        ([InputRejected(filter="pii", reason="a name", source="prompt")], ["⊘ Not sent to the model: a name (pii)"]),
+        (
+            [GuardrailTripped(name="g", lane="tool_input", severity="high", reason="r", halted=True)],
+            ["✖ Guardrail g (tool input): r"],
+        ),
+        (
+            [LoopDetected(tool="read", count=4, action="abort")],
+            ["! The model called read 4 times with the same input; the run was ended"],
+        ),
+        (
+            [LoopDetected(tool="read", count=4, action="nudge")],
+            ["! The model called read 4 times with the same input; the model was notified"],
+        ),
+        (
+            [McpStatus(server="s", state="failed", error="no such file")],
+            ["! Tool server s does not run: no such file · /mcp shows it"],
+        ),
+        ([PlanResolved(plan_id="p", accepted=False, note="smaller")], ["· Plan not accepted: smaller"]),
+        ([QuestionAsked(question_id="q", text="Which?", options=("a", "b"))], ["· Which?", "- a", "- b"]),
+        ([QuestionAnswered(question_id="q", text="a")], ["· You answered: a"]),
+        (
+            [StepRetry(attempt=2, max=2, wait_s=0.5, error_kind="server", text="HTTP 500", status=500)],
+            ["↻ HTTP 500; trying again in 0.5 s (attempt 2 of 2)"],
+        ),
+        # Other parts of the screen show these.
+        ([StatusChanged(status="idle"), McpStatus(server="s", state="ready")], []),
+        ([PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="settings")], []),
+        ([Noticed(code="settings_read", text="The settings were reloaded.")], []),
+        ([InputWarned(filter="pii", text="a name", source="prompt")], ["! pii: a name"]),
+        (
+            [HookFailed(event="before_tool", name="audit", error="x")],
+            ["! Hook audit failed: x; the call was denied"],
+        ),
+        (
+            [SHORTENED],
+            ["· Conversation shortened: 9k → 3k tokens; 2 messages summarised; /compact undo reverts it"],
+        ),
+        (
+            [SHORTENED.model_copy(update={"strategy": "digest", "removed": 1, "cut": (CUT,)})],
+            [
+                "· Conversation shortened: 9k → 3k tokens; 1 message put into a plain list; 1 old result cut short; "
+                "/compact undo reverts it"
+            ],
+        ),
+        (
+            [CompactionUndone(tokens_after=9000, restored=2)],
+            ["· Shortening undone: 2 messages as before, about 9k tokens"],
+        ),
+        (
+            [CompactionEnded(ok=False, tokens_after=0, removed=0, error="e")],
+            ["! The conversation could not be shortened: e"],
+        ),
+        # A call that had not started when the program ended has no unknown outcome.
+        (closed("asked_again")[:-1], ["■ write asks again when the session resumes #1", "── session resumed"]),
+        (closed(None)[:-1], ["■ write cancelled #1", "── session resumed"]),
+        (commanded("!ls", "a  b\nc\td"), ["❯ !ls", "a b", "c d"]),
+        (commanded("!!ls", "no", "denied_user"), ["❯ !!ls", "no", "denied by you", "only you see the output"]),
+        (
+            commanded("!seq 100", "\n".join(map(str, range(100)))),
+            [
+                "❯ !seq 100",
+                f"… {100 - MAX_OUTPUT_ROWS} more lines above; enter opens all of it",
+                *map(str, range(100 - MAX_OUTPUT_ROWS, 100)),
+            ],
+        ),
+    ],
+)
+def test_events_become_rows(events: list[AgentEvent], rows: list[str]) -> None:
+    assert [" ".join(row.strip(" ─").split()) for row in shown(events, 140) if row.strip()] == [
+        row.removeprefix("── ") for row in rows
+    ]
 
 
-def test_no_character_of_a_paste_is_dropped() -> None:
-    pasted = user("a\x1b[31mb\x00\x9bc\rd\x85e\u202e")
+def test_the_note_of_a_form_names_values_as_the_form_does() -> None:
+    kinds = {"Name": "text", "Gift": "flag", "Card": "flag", "Until": "flag", "Sizes": "choices"}
+    fields = tuple(FormField(name=label.lower(), title=label, kind=kind) for label, kind in kinds.items())  # pyright: ignore
+    question = ServerQuestion(server="shop", kind="form", message="Who?", fields=fields)
+    answers = {"name": "Ada", "gift": True, "card": False, "until": None, "sizes": ["s", "m"]}
+    event = ApprovalResolved(request_id="q", call_id="", decision="approve", by="user", answers=answers)
 
-    assert body([pasted]) == ["❯ a\\x1b[31mb\\x00\\x9bc", "d\\x85e\\u202e"]
+    said = "You answered the server shop: Who? · Name = Ada · Gift = yes · Card = no · Until = no answer · Sizes = s, m"
+    assert server_answer_note(question, event) == said
 
 
-def test_the_caret_waits_then_follows_the_text() -> None:
-    assert shown([started()]) == ["", " ● ▍"]
-    assert shown([started(), delta("He")]) == ["", " ● He▍"]
-    assert shown([started(), delta("He"), answer("Hello")]) == ["", " ● Hello"]
+def test_a_retry_that_is_over_no_longer_says_when_it_comes() -> None:
+    text = "The model is overloaded (529); trying again in 4.0 s (attempt 2 of 10)"
+
+    assert retried_text(text, tried=True) == "The model is overloaded (529); tried again after 4.0 s (attempt 2 of 10)"
+    assert retried_text(text, tried=False) == "The model is overloaded (529); the run ended before an answer"
+
+
+def test_of_sub_agents_only_failures_are_shown() -> None:
+    teller, transcript = Teller(), Transcript()
+    fold = FoldWithLedger(transcript)
+    for event in (started(), delta("inner"), queued("c9", "read"), Warned(code="x", text="inner trouble")):
+        fold.apply(teller.tell(event, depth=1))
+
+    assert [row.strip() for row in rows_of(transcript)] == ["", "! inner trouble"]
 
 
 def test_a_resumed_message_looks_like_a_live_one() -> None:
@@ -125,206 +315,7 @@ def test_a_resumed_message_looks_like_a_live_one() -> None:
     assert shown(live) == shown([answer(text, thinking="hm")])
 
 
-def test_the_complete_message_replaces_streamed_text() -> None:
-    assert body([started(), delta("wrong"), answer("right")]) == ["● right"]
-    assert body([started(), delta("gone"), answer("")]) == []
-
-
-def test_a_discarded_message_vanishes() -> None:
-    events = [user("x"), started(), delta("half an ans"), MessageDiscarded(message_id="a1", reason="cut")]
-
-    assert body(events) == ["❯ x"]
-    assert body([*events, started("a2"), answer("whole", "a2")]) == ["❯ x", "● whole"]
-    assert body([MessageDiscarded(message_id="a9", reason="never began")]) == []
-
-
-def test_calls_of_a_discarded_message_vanish_with_it_and_their_end_changes_nothing() -> None:
-    discarded = MessageDiscarded(message_id="a1", reason="cut")
-    events = [started(), delta("half an ans"), queued("c1", "write"), discarded, ended("c1", "write", "cancelled")]
-
-    assert body(events) == []
-    again = [started("a2"), delta("who", "a2"), queued("c2", "write"), answer("whole", "a2"), ended("c2", "write")]
-    assert body([*events, *again]) == ["● whole", "✔ write"]
-    assert body([*events[:4], run_ended()])[-1].startswith("─")
-
-
-def test_a_long_call_being_written_is_announced() -> None:
-    events = [started(), delta("I write."), delta('{"path": "x"', kind="toolcall"), delta("..." * 500, kind="toolcall")]
-
-    assert body(events)[-1] == "… prepares a call (1.5 kB)"
-    assert body([*events, queued("c1", "write")])[-1] == row("◌ write", "#1")
-    assert body([*events, answer("I write.")]) == ["● I write."]
-
-
-@table("reason", ["max_tokens", "refusal", "model_context_window_exceeded"])
-def test_an_answer_that_did_not_end_well_is_explained_by_the_engine_alone(reason: str) -> None:
-    explained = Warned(code="output_limit", text="It was cut off.")
-
-    assert body([answer("half", stop_reason=reason), explained]) == ["● half", "! It was cut off."]
-
-
-# --- what it does ---------------------------------------------------------------------------------------------------
-
-
-def test_calls_that_came_while_the_model_talked_stand_under_its_text() -> None:
-    events = [started(), delta("I look"), queued("c1", "read"), delta(" again."), answer("I look again.")]
-
-    assert body(events) == ["● I look again.", row("◌ read", "#1")]
-
-
-def test_a_text_without_deltas_is_above_the_calls_that_began_before_it() -> None:
-    events = [user("go"), started(), queued("c1", "bash"), answer("I look.", thinking="Where?")]
-
-    assert body(events)[2:] == ["● I look.", row("◌ bash", "#1")]
-
-
-# --- what happens around it -----------------------------------------------------------------------------------------
-
-
-def retry(attempt: int, most: int = 3) -> StepRetry:
-    return StepRetry(attempt=attempt, max=most, wait_s=4.0, error_kind="rate_limit", status=429)
-
-
-@table(
-    ("event", "row"),
-    [
-        (InputWarned(filter="pii", text="a name", source="prompt"), "! pii: a name"),
-        (HookFailed(event="before_tool", name="audit", error="x"), "! Hook audit failed: x; the call was denied"),
-        (
-            CompactionEnded(ok=True, tokens_before=9000, tokens_after=3000, removed=2, strategy="summary"),
-            "· Conversation shortened: 9k → 3k tokens; 2 messages summarised; /compact undo reverts it",
-        ),
-        (
-            CompactionEnded(
-                ok=True,
-                tokens_before=9000,
-                tokens_after=3000,
-                removed=1,
-                strategy="digest",
-                cut=(ToolResultMessage(call_id="c", tool_name="read", content=()),),
-            ),
-            "· Conversation shortened: 9k → 3k tokens; 1 message put into a plain list; 1 old result cut short; "
-            "/compact undo reverts it",
-        ),
-        (
-            CompactionUndone(tokens_after=9000, restored=2),
-            "· Shortening undone: 2 messages as before, about 9k tokens",
-        ),
-        (
-            CompactionEnded(ok=False, tokens_after=0, removed=0, error="e"),
-            "! The conversation could not be shortened: e",
-        ),
-    ],
-)
-def test_other_events_are_notes(event: AgentEvent, row: str) -> None:
-    assert body([event], 140) == [row]
-
-
-def test_an_action_of_the_user_is_shown_once_and_is_not_an_error() -> None:
-    noticed = Noticed(code="abort_requested", text="The run ends now: cancelled by the user.")
-    end = RunEnded(reason="aborted", error="cancelled by the user")
-
-    rows = body([noticed, end], 80)
-
-    assert body([noticed], 80) == ["· The run ends now: cancelled by the user."]
-    assert [row.rstrip("─") for row in rows] == ["── cancelled by you "]
-    other = RunEnded(reason="aborted", error="the program ends")
-    assert body([other], 80)[0].startswith("── cancelled: the program ends ──")
-
-
-def test_an_error_is_shown_once() -> None:
-    failed = Failed(code="provider", text="The key is not accepted. Nothing was sent.")
-    end = RunEnded(reason="error", error="The key is not accepted.")
-
-    assert [row for row in body([failed, end], 80) if "key" in row] == ["✖ The key is not accepted. Nothing was sent."]
-    assert body([end], 80)[0] == "✖ The key is not accepted."
-    with_numbers = end.model_copy(update={"total_ms": 2_000})
-    assert [row.rstrip("─") for row in body([with_numbers], 80)][1:] == ["── failed · 2.0 s "]
-
-
-def test_the_end_of_a_run_closes_what_is_open() -> None:
-    rows = body([run_started(), started(), delta("half"), delta("{", kind="toolcall"), RunEnded(reason="aborted")])
-
-    assert rows[0] == "● half"
-    assert "▍" not in "".join(rows)
-
-
-def test_a_decision_of_the_user_is_shown_if_it_changes_the_run() -> None:
-    asked = ApprovalRequested(
-        request_id="q", call_id="c1", digest="d", tool="bash", args={}, session_rule="bash(git commit:*)"
-    )
-
-    def resolved(status: ToolStatus = "ok", **fields: object) -> list[str]:
-        event = ApprovalResolved.model_validate({"request_id": "q", "call_id": "c1", "by": "user", **fields})
-        done = ended("c1", "bash", status)
-        return [row.partition("  #")[0].rstrip() for row in body([queued("c1", "bash"), asked, event, done], 80)]
-
-    assert resolved(decision="approve") == ["✔ bash"]
-    assert resolved(decision="approve", scope="session") == [
-        "✔ bash",
-        "✔ You allowed for this session: bash(git commit:*)",
-    ]
-    assert resolved("denied_user", decision="deny", note="use rg") == ["⊘ bash   you denied it: use rg"]
-    assert resolved("skipped_user", decision="skip") == ["⤼ bash   you skipped it"]
-
-
-def test_only_the_newest_plan_is_shown() -> None:
-    old = TodoUpdated(items=(TodoItem(text="one", status="pending"),))
-    new = TodoUpdated(items=(TodoItem(text="one", status="done"), TodoItem(text="two", status="in_progress")))
-
-    assert plan_rows([old, user("x"), new], shows_items=True) == ["❯ x", "● one", "◐ two"]
-    assert plan_rows([old, new, user("x")], shows_items=True) == ["● one", "◐ two", "❯ x"]
-
-
-def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
-    teller, transcript = Teller(), Transcript()
-    fold = FoldWithLedger(transcript)
-    fold.show_alone(shows_items)
-    for event in events:
-        fold.apply(teller.tell(event))
-    return [row.strip() for row in rows_of(transcript) if row.strip()]
-
-
-def test_sub_agents_are_shown_only_for_failures() -> None:
-    teller, transcript = Teller(), Transcript()
-    fold = FoldWithLedger(transcript)
-
-    for event in (started(), delta("inner"), queued("c9", "read"), Warned(code="x", text="inner trouble")):
-        fold.apply(teller.tell(event, depth=1))
-
-    assert [row.strip() for row in rows_of(transcript)] == ["", "! inner trouble"]
-
-
 AWKWARD = "[]/@=`*_|>#-1. \n\t\\\x1b\x9b\x07\r\u202e\u200b\u2066\ufeff\u00a0\ue000日👍e\u0301"
-
-
-def commanded(said: str, output: str, status: ToolStatus = "ok") -> list[AgentEvent]:
-    """Return the events of a user's command, from its beginning to its end."""
-    return [
-        RunStarted(input=said, trigger="command", model="m", mode=PermissionMode.ASK),
-        queued("c9", "bash"),
-        ToolOutput(call_id="c9", stream="stdout", chunk=output[:3], bytes_total=3),
-        ended("c9", "bash", status).model_copy(update={"content": (TextBlock(text=output),)}),
-        user(f"I ran this myself: {said}\n\n{output}", "m9", "command"),
-        run_ended(),
-    ]
-
-
-def test_a_command_of_the_user_shows_its_output_once() -> None:
-    assert shown(commanded("!ls", "a  b\nc\td")) == ["", " ❯ !ls", "   a  b", "   c   d"]
-
-
-def test_a_private_command_says_so_and_one_that_failed_how() -> None:
-    rows = shown(commanded("!!ls", "no", "denied_user"))
-
-    assert rows == ["", " ❯ !!ls", "   no", "   denied by you", "   only you see the output"]
-
-
-def test_of_much_output_the_end_is_shown() -> None:
-    rows = shown(commanded("!seq 100", "\n".join(map(str, range(100)))))
-
-    assert rows[2] == f"   … {100 - MAX_OUTPUT_ROWS} more lines above; enter opens all of it"
-    assert rows[3:] == [f"   {number}" for number in range(100 - MAX_OUTPUT_ROWS, 100)]
 
 
 @given(st.text(st.sampled_from(AWKWARD) | st.characters(), max_size=80), st.integers(16, 80))
@@ -391,54 +382,6 @@ def test_whatever_order_events_come_in_nothing_breaks(told: list[tuple[AgentEven
     assert len(rows_of(transcript, 40)) == transcript.total == sum(part.height(40) for part in transcript.parts)
 
 
-@pytest.mark.parametrize(
-    ("kind", "shown_as"),
-    [("asked_again", "■ write   asks again when the session resumes"), (None, "■ write   cancelled")],
-)
-def test_a_call_that_had_not_started_when_the_program_ended_has_no_unknown_outcome(
-    kind: str | None, shown_as: str
-) -> None:
-    end = ended("c1", "write", "cancelled").model_copy(update={"error_kind": kind})
-
-    rows = body(
-        [run_started(), queued("c1", "write"), SessionLoaded(id="s", events=3), end, run_ended(reason="aborted")]
-    )
-
-    assert rows[0] == row(shown_as, "#1")
-    assert rows[1].startswith("── session resumed")
-
-
-def test_a_steer_is_marked_with_the_step_of_its_run() -> None:
-    transcript, teller = Transcript(), Teller()
-    fold = FoldWithLedger(transcript)
-    events = [
-        run_started(),
-        StepStarted(index=0, kind="initial"),
-        StepStarted(index=1, kind="tool_followup"),
-        run_ended(),
-        run_started(),
-        StepStarted(index=0, kind="initial"),
-        SteeringDelivered(message_id="u2", kind="steer", text="", boundary="after step 1"),
-        user("keep it", "u2", "steer"),
-    ]
-    for event in events:
-        fold.apply(teller.tell(event))
-
-    assert "   steered after step 1" in rows_of(transcript)
-
-
-def test_the_note_of_a_retry_changes_once_the_answer_begins() -> None:
-    transcript, teller = Transcript(), Teller()
-    fold = FoldWithLedger(transcript)
-    retry = StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded", text="The model is overloaded")
-    fold.apply(teller.tell(retry))
-    assert "trying again in 4.0 s" in "".join(rows_of(transcript))
-
-    fold.apply(teller.tell(started("a2")))
-
-    assert "tried again after 4.0 s" in "".join(rows_of(transcript))
-
-
 def test_answers_that_break_off_again_and_again_are_one_note_that_stops_alarming_once_one_arrives() -> None:
     transcript, teller = Transcript(), Teller()
     fold = FoldWithLedger(transcript)
@@ -458,26 +401,3 @@ def test_answers_that_break_off_again_and_again_are_one_note_that_stops_alarming
 
     assert transcript.parts[0] is note
     assert note.kind == "retried"
-
-
-def test_an_empty_delta_does_not_put_the_text_before_the_thinking() -> None:
-    transcript, teller = Transcript(), Teller()
-    fold = FoldWithLedger(transcript)
-    for event in (started(), delta(""), delta("hm", kind="thinking"), delta("So."), answer("So.", thinking="hm")):
-        fold.apply(teller.tell(event))
-    fold.flush()
-
-    rows = [row.strip() for row in rows_of(transcript) if row.strip()]
-    assert rows == ["▸ thinking  hm", "● So."]
-
-
-def test_a_plan_that_a_newer_one_replaces_needs_no_drawing_any_more() -> None:
-    transcript, teller = Transcript(), Teller()
-    fold = FoldWithLedger(transcript)
-    items = (TodoItem(text="look", status="pending"),)
-    fold.apply(teller.tell(TodoUpdated(items=items)))
-    fold.apply(teller.tell(user("again")))
-    fold.show_alone(not fold.calls.is_alone)
-    fold.apply(teller.tell(TodoUpdated(items=items)))
-
-    fold.flush()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.ui.row_kit import rows_of
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.styled_lines import plain_line
-from tui_agent.ui.transcript.markdown.markdown_part import MAX_CACHED_UNIT_ROWS, MarkdownPart, ThinkingPart
+from tui_agent.ui.transcript.markdown_part import MarkdownPart, ThinkingPart
 from tui_agent.ui.transcript.transcript_model import MAX_CACHED_ROWS, Part, Transcript
 from tui_agent.ui.transcript.transcript_parts import TextPart
 
@@ -72,29 +72,6 @@ def test_another_width_shows_the_same_words(texts: list[str], one: int, other: i
 # --- Markdown -------------------------------------------------------------------------------------------------------
 
 
-def test_units_far_from_the_visible_rows_are_dropped() -> None:
-    part = MarkdownPart("\n\n".join(f"p {number}" for number in range(MAX_CACHED_UNIT_ROWS)))
-    transcript = filled(part, width=40)
-
-    for row in range(0, transcript.total, 100):
-        transcript.settle(row, row + 100)
-
-    assert part.cached_rows <= MAX_CACHED_UNIT_ROWS + 200
-
-
-def test_a_forgotten_text_keeps_its_height_and_comes_back() -> None:
-    part = MarkdownPart("a " * 100 + "\n\n- b\n- c")
-    transcript = filled(part, width=20)
-    shown = rows_of(transcript, 20)
-
-    part.forget()
-
-    assert part.cached_rows == 0
-    assert part.height(20) == len(shown)
-    assert rows_of(transcript, 20) == shown
-    assert rows_of(transcript, 30) != shown
-
-
 ENDLESS = "\n\n".join(f"line **{number}**" for number in range(3_000))
 
 
@@ -130,37 +107,7 @@ def test_a_long_text_is_not_read_again_after_its_rows_were_let_go() -> None:
     assert rows_of(transcript, 40)[-1] == "line 2999"
 
 
-def test_text_that_is_not_markdown_stays_as_it_is() -> None:
-    text = "**a**\n- b\n" * 2_000
-    transcript = filled(MarkdownPart(text, style="muted", margin="  "), width=40)
-
-    transcript.settle(3_990, 4_000)
-
-    assert transcript.line(3_999).runs == (("  ", ""), ("- b", "muted"))
-    assert not transcript.has_unread_at(0, 4_000)
-    assert rows_of(transcript, 40) == ["  **a**", "  - b"] * 2_000
-
-
 # --- thinking -------------------------------------------------------------------------------------------------------
-
-
-def test_while_it_thinks_its_newest_line_is_shown() -> None:
-    part = ThinkingPart(live=True)
-    transcript = filled(part, width=40)
-    for text in ("First this.\n", "Then that"):
-        part.feed(text)
-        part.flush()
-        transcript.refresh(part)
-
-    assert rows_of(transcript, 40) == ["▸ thinking  Then that"]
-    part.toggle()
-    part.feed(" too")
-    part.flush()
-    transcript.refresh(part)
-    assert rows_of(transcript, 40)[-1] == "▏ Then that too▍"
-    part.finish()
-    transcript.refresh(part)
-    assert rows_of(transcript, 40)[-1] == "▏ Then that too"
 
 
 @pytest.mark.slow

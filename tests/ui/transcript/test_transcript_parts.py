@@ -13,7 +13,6 @@ from tui_agent.ui.transcript.transcript_parts import (
     MAX_TODO_ITEMS,
     CommandPart,
     NotePart,
-    TextPart,
     TodoPart,
 )
 
@@ -75,21 +74,3 @@ def test_a_long_message_stays_folded_until_the_user_opens_it() -> None:
     short = FoldWithLedger(Transcript())
     short.apply(Teller().tell(user("one\n" * 6 + "seven")))
     assert rows_of(short.transcript, 60)[-1].strip() == "seven"
-
-
-def test_a_long_message_is_laid_out_only_at_visible_rows() -> None:
-    fold = FoldWithLedger(Transcript())
-    text = "**word** of mine\n" * MAX_CHARACTERS
-    fold.transcript.set_width(40)
-    fold.apply(Teller().tell(user(text)))
-    part = fold.transcript.parts[-1]
-    assert part.toggle()
-    fold.transcript.refresh(part)
-    fold.transcript.settle(0, 20)
-
-    assert part.cached_rows < 1_000
-    assert part.text == text.rstrip("\n")
-    assert rows_of(fold.transcript, 40)[-1] == "   **word** of mine"
-    assert fold.transcript.total == MAX_CHARACTERS + 2
-    fold.apply(Teller().tell(user("short", "u2")))
-    assert isinstance(fold.transcript.parts[-1], TextPart)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ui.row_kit import rows_of
 from tui_agent.ui.transcript import transcript_search
-from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart, ThinkingPart
+from tui_agent.ui.transcript.markdown_part import MarkdownPart, ThinkingPart
 from tui_agent.ui.transcript.transcript_model import Transcript
 from tui_agent.ui.transcript.transcript_parts import TextPart
 from tui_agent.ui.transcript.transcript_search import LONGEST_LAID_OUT, TranscriptSearch
@@ -43,20 +43,6 @@ def test_a_match_that_is_not_shown_leads_to_its_part() -> None:
     search.step()
 
     assert search.row() == 0
-
-
-def test_matches_are_counted_a_slice_at_a_time_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript_search, "SLICE", 1)
-    transcript = filled()
-    search = TranscriptSearch(transcript, "needle")
-    parts = transcript.parts
-    assert search.count == 1
-    assert search.step(backwards=True) is parts[4]
-
-    counts = [search.count for _ in iter(search.count_on, False)]
-
-    assert counts == [2, 3, 5, 5]
-    assert [search.step(backwards=True) for _ in range(2)] == [parts[3], parts[2]]
 
 
 def test_a_part_that_grew_is_counted_again() -> None:
@@ -103,16 +89,3 @@ def test_the_place_of_a_match_is_known_once_everything_is_counted(monkeypatch: p
     assert search.position == 2
     search.step()
     assert search.position == 3
-
-
-def test_matches_in_new_parts_are_counted() -> None:
-    transcript = Transcript()
-    transcript.set_width(60)
-    transcript.add(TextPart("needle"))
-    search = TranscriptSearch(transcript, "needle")
-    transcript.add(TextPart("needle, needle"))
-
-    while search.count_on():
-        pass
-
-    assert search.count == 3

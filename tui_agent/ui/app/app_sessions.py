@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_agent.protocol.background import run_service
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING, run_service
 from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.settings import LoadedSettings, Settings
 from tui_agent.ui.base.app_type import AnyScreen

@@ -18,8 +18,8 @@ from typing import TypeVar
 from textual.app import SuspendNotSupported
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock
+from tui_agent.protocol.programs import install_command
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.chat.chat_options import PictureRequested
 

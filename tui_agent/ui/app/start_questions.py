@@ -59,7 +59,7 @@ def _offer_demo(launch: SessionLaunch) -> SessionLaunch:
 
 def _ask_for_session(launch: SessionLaunch) -> SessionLaunch | None:
     """Return the start that names the session, which the user picks if the command line has none; None to quit."""
-    from tui_agent.workbench.sessions.resume import resolve_continue
+    from tui_agent.workbench.sessions.journal_options import resolve_continue
 
     options = resolve_continue(launch.options, launch.locations)
     if options.resume == PICK_SESSION:

@@ -18,7 +18,7 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.regular_file import read_regular_file, read_regular_file_async
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 
 if TYPE_CHECKING:
     from .base_app import BaseApp

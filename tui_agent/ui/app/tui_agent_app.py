@@ -22,7 +22,7 @@ from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.screen_facts import ScreenChoices
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker
+from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker, copy_text
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -39,7 +39,6 @@ from tui_agent.ui.chat.chat_options import (
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
-from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .app_sessions import SessionSwitcher

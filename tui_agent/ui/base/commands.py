@@ -1,6 +1,6 @@
 """Keys and commands, from which bindings, hints, the command palette and the help page are made.
 
-The tables are `chat_commands.py` and `page_commands.py`. No other module compares or spells key names, so the keys that
+The table is `command_table.py`. No other module compares or spells key names, so the keys that
 are shown are the keys that work.
 """
 
@@ -9,12 +9,8 @@ from dataclasses import replace
 
 from textual.binding import Binding
 
-from .chat_commands import CHAT_COMMANDS
+from .command_table import COMMANDS
 from .command_type import Command, Where
-from .page_commands import PAGE_COMMANDS
-
-COMMANDS: tuple[Command, ...] = (*CHAT_COMMANDS, *PAGE_COMMANDS)
-"""Every command with its default keys, in the order of the help page."""
 
 FIRST_KEYS = (
     "composer.submit",

@@ -1,23 +1,21 @@
 """The middle of the chat: welcome page or conversation, the tool panel beside or over it, and the search line."""
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 
-from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.immediate_layout import ImmediateLayout
-from tui_agent.ui.base.row_strips import RowStrips
+from tui_agent.ui.base.app_type import ImmediateLayout, any_app
+from tui_agent.ui.base.steady_widgets import RowStrips
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.transcript.conversation import Conversation
-from tui_agent.ui.transcript.part_page import PartPage
-from tui_agent.ui.transcript.search_line import SearchLine
+from tui_agent.ui.transcript.transcript_search import SearchLine
 
 from .chat_options import ChatOptions, PictureRequested
 from .first_page import Welcome
@@ -32,9 +30,6 @@ TINY = 10
 
 LEAST_ABOVE = 3
 """Rows of the conversation above a dialog; if fewer are left, the dialog covers it."""
-
-ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
-"""Destination of a key that scrolls the conversation."""
 
 
 class BodyRow(Horizontal, RowStrips, ImmediateLayout):
@@ -192,18 +187,6 @@ class ChatBody(Vertical, RowStrips):
         """Uncover the conversation."""
         if self.drawer_open:
             self._set_drawer(False)
-
-    def scroll_conversation(self, target: ScrollTarget) -> None:
-        """Scroll the conversation at once."""
-        match target:
-            case "page_up":
-                self.conversation.scroll_page_up(animate=False)
-            case "page_down":
-                self.conversation.scroll_page_down(animate=False)
-            case "top":
-                self.conversation.scroll_home(animate=False)
-            case "end":
-                self.conversation.scroll_end(animate=False)
 
     @on(PanelStrip.Clicked)
     def _strip_clicked(self) -> None:

@@ -15,10 +15,9 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.facts.screen_facts import HistoryTail
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.attention_line import AttentionLine
-from tui_agent.ui.base.app_type import AnyScreen
-from tui_agent.ui.base.coalesced_refresh import settled_together
+from tui_agent.ui.base.app_type import AnyScreen, apply_initial_breakpoints, report_each_layout
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints, report_each_layout
+from tui_agent.ui.base.steady_widgets import settled_together
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
@@ -27,7 +26,7 @@ from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
 from .actions.command_actions import CommandActions
-from .chat_body import TINY, WIDE, ChatBody, ScrollTarget
+from .chat_body import TINY, WIDE, ChatBody
 from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
@@ -318,9 +317,9 @@ class ChatScreen(AnyScreen):
         """Move the focus to the tool panel or back; in a narrow window, or if `closes`, open or close it."""
         (self.body.show_or_close_side if closes else self.body.toggle_panel)()
 
-    def action_scroll(self, target: ScrollTarget) -> None:
+    def action_scroll(self, target: str) -> None:
         """Scroll the conversation."""
-        self.body.scroll_conversation(target)
+        self.body.conversation.action_scroll(target)
 
     def action_search(self) -> None:
         """Open the search line."""

@@ -7,7 +7,7 @@ from textual.timer import Timer
 from textual.worker import Worker
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.file_mentions import file_mentions
+from tui_agent.protocol.prompt_references import file_mentions
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
@@ -154,8 +154,7 @@ class InputRouter:
             self.attachments.submit(event)
             return
         # Pages are loaded on demand.
-        from tui_agent.ui.dialogs.chooser_page import ChooserPage
-        from tui_agent.ui.dialogs.fact_items import WORK_TREE, review_items
+        from tui_agent.ui.dialogs.chooser_page import WORK_TREE, ChooserPage, review_items
 
         def chosen(name: str | None) -> None:
             if name is None:

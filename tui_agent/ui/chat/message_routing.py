@@ -7,8 +7,8 @@ from dataclasses import replace
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
-from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.prompt_references import file_mentions, mention_of
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer

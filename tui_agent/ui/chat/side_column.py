@@ -17,7 +17,7 @@ from textual.message import Message
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.steady_widgets import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.panel.time_bars import TimeStrip
 from tui_agent.ui.panel.tool_panel import ToolPanel

@@ -17,13 +17,13 @@ from tui_agent.protocol.events import Status
 from tui_agent.protocol.facts.screen_facts import STATUS, StatusItem
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
+from tui_agent.ui.base.steady_widgets import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
+from tui_agent.ui.text.styled_lines import joined_parts
 
 _BADGES: dict[PermissionMode, str] = {
     PermissionMode.ASK: "$text-muted",

@@ -11,8 +11,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand, file_mentions
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import bindings_for, command, first_keys
@@ -63,6 +62,7 @@ class PromptHistory:
     def begin_with(self, texts: Iterable[str]) -> None:
         """Replace the texts that were sent before this start of the session."""
         past = [text for text, _ in groupby(texts) if text.strip()]
+        # The text on display stays where it is while older ones come in before it.
         if self._place is not None:
             self._place = max(0, self._place + len(past) - self._past)
         self._entries[: self._past] = past
@@ -256,6 +256,7 @@ class Composer(PasteFoldingArea):
         self._fill_history()
 
     def _fill_history(self) -> None:
+        # The prompts of this session are in the history of the project, too.
         own = frozenset(self._session_texts)
         self._history.begin_with((*(text for text in self._project_texts if text not in own), *self._session_texts))
 
@@ -295,6 +296,7 @@ class Composer(PasteFoldingArea):
 
     def _is_vim_key(self, event: Key) -> bool:
         """Handle a key in the present mode; return False if it keeps its usual meaning."""
+        # The menu closes first; the next escape leads to normal mode.
         if self.vim is None or (event.key == "escape" and (self._suggested or self.searching)):
             return False
         before = self.vim.mode
@@ -486,11 +488,13 @@ class Composer(PasteFoldingArea):
             self.post_message(QueueRequest("leave"))
             return
         self._mention = None
+        # The question mark was a key that opened the menu, and no text.
         if self.text == "?":
             self.clear()
         if (draft := self._draft_before_search) is not None:
             self._draft_before_search = None
             self._show_as_is(draft)
+            # Otherwise the draft that returns would open a menu of its own.
             self._suggested_for = self.text
         self._offer(())
 
@@ -534,8 +538,10 @@ class Composer(PasteFoldingArea):
                 self.end_edit()
             else:
                 self.clear()
+            # The next message begins in insert mode, as after a start.
             self.type_text()
             pasted, self._pasted_files = frozenset(self._pasted_files), set()
+            # Frames wait a moment, so that the message leaves first.
             AnyScreen.pace.note_message()
             self.post_message(self.Submitted(text.strip("\n"), kind, edited, pasted))
 
@@ -550,6 +556,7 @@ class Composer(PasteFoldingArea):
         (row, column), before = self.cursor_location, self._mention
         line = self.document.get_line(row)
         mention = self._mention = mention_before(line, column)
+        # A blank ends a typed mention; before that, its name may still grow.
         if before is not None and mention is None and line[:column].endswith(f"@{before} "):
             self._name_file(f"@{before}", typed=True)
         if mention is None:

@@ -72,6 +72,7 @@ class PasteFolder:
         size = count_text(lines, "line") if lines > 1 else count_text(len(text), "character")
         label = f"[pasted {size}]"
         number = 1
+        # The label is the key of the paste, so two of one size need two labels.
         while label in self._pastes and self._pastes[label] != text:
             number += 1
             label = f"[pasted {size} #{number}]"
@@ -151,11 +152,13 @@ class PasteFoldingArea(TextArea):
 
     def edit(self, edit: Edit) -> EditResult:
         """Change the text: inserted text gets its escapes, and an escape is removed as a whole."""
+        # Keys, pastes and this program change the text through here.
         edit.text = escape_hidden(edit.text)
         start, end = edit.top, edit.bottom
         edit.from_location, edit.to_location = self._outside(start, after=start == end), self._outside(end, after=True)
         result = super().edit(edit)
         show_typed(self)
+        # A cut puts it on the clipboard, which gets the characters themselves.
         return replace(result, replaced_text=unescape_hidden(result.replaced_text))
 
     def get_line(self, line_index: int) -> Text:

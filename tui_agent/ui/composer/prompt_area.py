@@ -17,13 +17,12 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tui_agent.protocol.amounts import count_text
-from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.app_type import ImmediateLayout, any_app
 from tui_agent.ui.base.commands import command, commands_for, hint
-from tui_agent.ui.base.immediate_layout import ImmediateLayout
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
+from tui_agent.ui.text.styled_lines import joined_parts
 
 from .composer import Composer
 from .message_lines import MentionPreview, NoticeLine, RefusalLine
@@ -309,6 +308,7 @@ class PromptArea(Vertical, ImmediateLayout):
         if busy != self.composer.busy:
             self.composer.busy = busy
             self._show_placeholder()
+        # Nothing is left to interrupt.
         if not busy:
             self.close_menu()
 

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote
 
-from tui_agent.protocol.file_mentions import is_media_path, mention_of
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand, is_media_path, mention_of
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import slash_commands
 
@@ -194,6 +193,7 @@ def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall 
     built_in = {command.slash: command for command in slash_commands() if command.slash}
     name, argument = match[1], match[2].strip()
     if (found := built_in.get(name)) is not None:
+        # Several lines are a message that begins like a command, not its argument.
         fits = not argument or (found.argument and "\n" not in argument)
         return SlashCall(found, argument) if fits else UnknownSlash(name, None, exists=True)
     if own_command(text, own) is not None:
@@ -233,6 +233,7 @@ def suggestions(
     entries = [*begun, *built_in, *found] if own_first else [*built_in, *begun, *found]
     entries.sort(key=lambda entry: (entry.slash != typed, -uses.get(entry.slash or "", 0)))
     first = next((place for place, entry in enumerate(entries) if _may_be_chosen(entry, typed)), 0)
+    # Enter takes the first one, so it must be one that a part of its name may run.
     entries[:0] = [entries.pop(first)] if entries else []
     return tuple(entries)
 

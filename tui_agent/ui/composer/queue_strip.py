@@ -9,12 +9,12 @@ from textual.content import Content
 from textual.events import Click, MouseDown, MouseMove, MouseScrollDown, MouseScrollUp, MouseUp
 from textual.message import Message
 
-from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import command, hint
+from tui_agent.ui.base.steady_widgets import CoalescedRefresh
 from tui_agent.ui.state.queued_messages import WaitingMessage, WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import clip, one_line
+from tui_agent.ui.text.styled_lines import joined_parts
 
 QueueAction: TypeAlias = Literal[
     "edit", "earlier", "later", "put_back", "leave", "drop", "undo", "up", "down", "move", "kind"

@@ -64,6 +64,7 @@ class VimKeys:
             pending = bool(self._count or self._operator or self._prefix)
             self._forget()
             return pending
+        # As in vim, it moves and deletes nothing.
         if key == "backspace":
             character = "h"
         if character is None or not character.isprintable():

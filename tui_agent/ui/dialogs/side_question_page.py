@@ -10,11 +10,11 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.text.sanitiser import one_line, sanitise
 from tui_agent.ui.text.styled_lines import wrapped
-from tui_agent.ui.transcript.markdown.markdown_blocks import parse_markdown
-from tui_agent.ui.transcript.markdown.markdown_layout import stacked
-from tui_agent.ui.transcript.part_page import PartPage
+from tui_agent.ui.transcript.markdown_blocks import parse_markdown
+from tui_agent.ui.transcript.markdown_layout import stacked
 
 POLL_SECONDS = 0.25
 """Seconds between two updates while the answer streams."""
@@ -60,6 +60,7 @@ class SideQuestionPage(PartPage):
         self._text += text
 
     def _follow(self) -> None:
+        # Comparing texts costs less than laying out Markdown.
         if self._text != self._shown:
             self._show()
 

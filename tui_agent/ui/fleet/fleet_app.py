@@ -14,16 +14,16 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.app.terminal_signals import Notifications, TerminalSignals
 from tui_agent.ui.app.themes import DEFAULT_THEME
 from tui_agent.ui.app.tui_agent_app import QUIT_SECONDS, TuiAgentApp
+from tui_agent.ui.base.app_type import copy_text
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.text.clipboard import copy_text
 
-from .fleet_files import FleetFiles, open_fleet
 from .fleet_screen import FleetScreen
+from .fleet_state import FleetFiles, open_fleet
 from .unit_bridge import UnitBridge, UnitQuestions
 from .unit_rows import plain_text, repository_of
 
@@ -38,12 +38,14 @@ class UnitChat(ChatScreen):
         self._questions = questions
         self.approvals.show(questions)
         self.bars.line.back = "all units"
+        # The unit's own process has the queue, and no command changes it.
         self.entry.queue.is_fixed = True
         self.entry.idle_text = self.entry.composer.placeholder = "This unit takes no messages: it does not run"
 
     def show_state(self, state: ScreenState) -> None:
         """Show another state; the questions stay those of all units."""
         super().show_state(state)
+        # Those of the state are only the unit's own.
         self.approvals.show(self._questions)
 
     def action_interrupt(self) -> None:
@@ -107,6 +109,7 @@ class FleetApp(TuiAgentApp):
     @on(FleetScreen.UnitOpened)
     async def _open(self, event: FleetScreen.UnitOpened) -> None:
         row = self.fleet.state.rows.get(event.unit_id)
+        # Enter may be pressed again while the chat opens.
         if row is None or self._opened is not None:
             return
         place = WorkingDirectory(f"unit {plain_text(row.id, 20)} · {plain_text(repository_of(row), 40)}", "")

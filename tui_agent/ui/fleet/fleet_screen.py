@@ -22,23 +22,20 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitRow
 from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.approval.approval_controller import ApprovalController
-from tui_agent.ui.approval.approval_rows import request_in_short
+from tui_agent.ui.approval.approval_summary import request_in_short
 from tui_agent.ui.approval.attention_line import AttentionLine
-from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.app_type import AnyScreen, report_each_layout
 from tui_agent.ui.base.commands import bindings_for, command, hint
-from tui_agent.ui.base.immediate_layout import report_each_layout
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
-from tui_agent.ui.dialogs.help_page import fleet_help_text
-from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.dialogs.text_page import TextPage, fleet_help_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows
 
-from .fleet_files import FleetFiles, InputRejected
-from .fleet_state import FleetState, UnitFilter
+from .fleet_state import FleetFiles, FleetState, InputRejected, UnitFilter
 from .unit_bridge import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
 from .workers_screen import WorkersScreen, heading_row, lane_rows, lanes_of
@@ -166,6 +163,7 @@ class FleetScreen(CursorKeys, AnyScreen):
 
     async def _follow(self) -> None:
         await run_service("following a fleet", self._take_updates(), self._report_loss)
+        # Whatever ended it, no driver can be reached any more.
         self.state.leave(self._now())
         self._updated()
 
@@ -183,6 +181,7 @@ class FleetScreen(CursorKeys, AnyScreen):
 
     def _updated(self) -> None:
         asks = self.questions.update(self.state.questions)
+        # Below a conversation nothing is drawn; the return to this screen draws all of it.
         if self.is_current:
             self._show_update(asks=asks)
         self.post_message(self.Updated())
@@ -196,6 +195,7 @@ class FleetScreen(CursorKeys, AnyScreen):
             state.status.notices[-1:],
             [row.state for row in state.rows.values()],
         )
+        # Each event of any unit changes a number; totals and timeline cost more than the rows in sight.
         if asks or now != self._drawn or self._clock() - self._drawn_at >= PACE:
             self._drawn = now
             self.show_all()
@@ -237,6 +237,7 @@ class FleetScreen(CursorKeys, AnyScreen):
             (self._lanes, lanes),
             (self._keys, len(self._key_rows(max(NARROWEST, self.size.width - 2)))),
         ):
+            # A style that is set lays the screen out again, even if it is the same.
             if view.styles.height is None or view.styles.height.value != height:
                 view.styles.height = height
         self._lanes.display = lanes > 0
@@ -263,6 +264,7 @@ class FleetScreen(CursorKeys, AnyScreen):
     def _title_rows(self, width: int) -> Sequence[Line]:
         now = self._now()
         last = [row.spans[-1] for row in self.state.rows.values() if row.spans]
+        # A worker that died has no open span, and no unit of its own any more.
         workers = {span.worker for span in last if span.ended is None}
         return [title_row(self.state, len(workers), now, width)]
 
@@ -316,6 +318,7 @@ class FleetScreen(CursorKeys, AnyScreen):
         }
         known = [(name, command(f"fleet.{name}")) for name in _KEYS]
         keys = {name: (one.key_text, one.text, counts.get(name, True)) for name, one in known}
+        # A second row of keys would cost a row of units.
         if len(rows := key_rows(keys.values(), width)) == 1:
             return rows
         return key_rows([key for name, key in keys.items() if name not in _LEFT_OUT], width)
@@ -347,6 +350,7 @@ class FleetScreen(CursorKeys, AnyScreen):
     def on_click(self, event: Click) -> None:
         """Select the unit under the mouse; a click on the selected one opens it."""
         place = self.rows.place_at(event.screen_offset) if event.widget is self.rows else None
+        # Two clicks, so that a single one never leaves the list by mistake.
         if place is not None and place == self.rows.cursor:
             self.action_open()
         elif place is not None:
@@ -355,6 +359,7 @@ class FleetScreen(CursorKeys, AnyScreen):
     def action_open(self) -> None:
         """Open the conversation of the selected unit; if it has none, its details."""
         row = self.rows.selected
+        # One that failed before its first step has no conversation.
         if row is not None and row.epoch and not (row.ended and not row.step):
             self.post_message(self.UnitOpened(row.id))
         elif row is not None:

@@ -14,13 +14,12 @@ from tui_agent.protocol.events import AgentCreated, PermissionModeChanged, RunSt
 from tui_agent.protocol.fleet_records import UnitQuestion
 from tui_agent.protocol.messages import JsonObject, UserKind, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
-from tui_agent.ui.approval.approval_rows import UNIT
+from tui_agent.ui.approval.approval_summary import UNIT
 from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, AgentStatus, Post, StatusPublished
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
-from .fleet_files import FleetFiles
-from .fleet_state import FleetState
+from .fleet_state import FleetFiles, FleetState
 
 # --- questions --------------------------------------------------------------------------------------------------------
 
@@ -36,6 +35,7 @@ class UnitQuestions(PendingApprovals):
     def update(self, questions: Sequence[UnitQuestion]) -> bool:
         """Take the open questions; return False if nothing changed."""
         listed = {key_of(one): one for one in questions}
+        # Once the driver no longer lists it, the same id may be asked again.
         self._answered &= listed.keys()
         gone = [key for key in self._requests if key not in listed]
         new = [key for key in listed if key not in self._requests and key not in self._answered]
@@ -222,6 +222,7 @@ class UnitBridge(AgentBridge):
 
     async def relay(self, post: Post) -> None:
         self._post = post
+        # The chat shows whether the unit takes messages before its first event is read.
         post(StatusPublished())
         await run_service("following a unit", self._hand_over_events(), self._report_loss)
 
@@ -240,6 +241,7 @@ class UnitBridge(AgentBridge):
     def _follow_mode(self, events: Sequence[Envelope]) -> None:
         for envelope in events:
             event = envelope.event
+            # A sub-agent has a mode of its own.
             if envelope.origin.depth:
                 continue
             if isinstance(event, AgentCreated | RunStarted):

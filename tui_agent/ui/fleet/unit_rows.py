@@ -56,6 +56,7 @@ def plain_text(text: str, width: int) -> str:
 def repository_of(row: UnitRow) -> str:
     """Return the name of a unit's repository: the last part of its path or URL, without `.git`."""
     path = row.unit.repo.rstrip("/")
+    # `host:name.git` has no slash before the name.
     return path.replace("\\", "/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git") or path
 
 
@@ -125,6 +126,7 @@ def layout_of(state: FleetState, width: int) -> RowLayout:
     room = width - 6 - ids - repository - 2 - LEAST_ACTIVITY
     kept: set[str] = set()
     for column in _BY_WEIGHT:
+        # Not skipped: a less important column must not take its place.
         if column.width > room:
             break
         room -= column.width
@@ -147,6 +149,7 @@ def unit_row(row: UnitRow, layout: RowLayout, now: int, *, chosen: bool, questio
     sign, style, _ = SIGNS[row.state]
     text, text_style = activity_of(row, question)
     runs: list[Run] = [
+        # The ground alone would not show the cursor where there are no colours.
         ("› " if chosen else "  ", "key"),
         (f"{sign} ", style),
         (f"{_padded(plain_text(row.id, layout.ids), layout.ids)}  ", "strong"),
@@ -174,6 +177,7 @@ def activity_of(row: UnitRow, question: str = "") -> tuple[str, str]:
         case "verifying":
             return f"verifies: {plain_text(row.unit.verify, _LONGEST)}", ""
         case "resuming":
+            # Its new span may have begun already.
             is_lost = any(span.lost for span in row.spans[-2:])
             return "its worker was lost; another one continues it" if is_lost else "continues where it was", "warning"
         case "interrupted":

@@ -55,6 +55,7 @@ def lanes_of(rows: Iterable[UnitRow]) -> dict[str, list[LaneSpan]]:
     for row in rows:
         last = len(row.spans) - 1
         for number, span in enumerate(row.spans):
+            # A unit that left a worker alive was stopped there, whatever became of it later.
             bar = _BARS.get(row.state if number == last else "stopped", _RUNS)
             bar = _LOST if span.lost else bar
             lanes.setdefault(span.worker, []).append(LaneSpan(span.started, span.ended, bar))
@@ -67,6 +68,7 @@ def lane_rows(lanes: dict[str, list[LaneSpan]], start: int, end: int, now: int, 
     """Return the lanes of as many workers as fit, and a row for the others; times are milliseconds since the epoch."""
     names = list(lanes)
     kept = names if len(names) <= most else _busiest(lanes, max(1, most - 1))
+    # Names of Dask workers are addresses, which would leave no room for the bars.
     label = min(max((len(name) for name in names), default=0), max(6, width // 5))
     rows = [_lane(name, lanes[name], start, end, now, label, width) for name in kept]
     if len(kept) < len(names) and most > 1:
@@ -83,6 +85,7 @@ def heading_row(started: int, end: int, width: int) -> Line:
 
 def _busiest(lanes: dict[str, list[LaneSpan]], count: int) -> list[str]:
     """Return the workers with a unit now, then those with the latest end, in the order of the lanes."""
+    # A span that has not ended is later than any that has.
     latest = {name: max(span.ended or 2**60 for span in spans) for name, spans in lanes.items()}
     chosen = set(sorted(lanes, key=lambda name: -latest[name])[:count])
     return [name for name in lanes if name in chosen]
@@ -100,6 +103,7 @@ def _lane(name: str, spans: Sequence[LaneSpan], start: int, end: int, now: int, 
         last = min(columns - 1, max(first, (until - start) * columns // length - 1))
         cells[first : last + 1] = [span.bar] * (last + 1 - first)
         if first == before + 1 and first < last and before >= 0:
+            # Two units of one state in a row would look like one.
             cells[first] = _BORDER
         before = last
     shown = plain_text(name, label)

@@ -12,8 +12,8 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_agent.protocol.amounts import count_text
-from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
+from tui_agent.ui.base.steady_widgets import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
 from tui_agent.ui.state.plan_and_files import Plan

@@ -67,6 +67,7 @@ class _Fold:
 class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
     """Replays one session. Keys and clicks control the replay; they answer no question and send no message."""
 
+    # No widget has the focus: all keys belong to the replay.
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("player")]
 
@@ -163,6 +164,7 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
 
     def close(self) -> None:
         """Close the dialog of the session, if one is shown, and the replay."""
+        # Without open questions the controller closes its dialog.
         self.approvals.show(self._new_state().approvals)
         self.approvals.changed()
         self.dismiss()
@@ -194,6 +196,7 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
     def _catch_up(self) -> None:
         """Show the events up to the position, or begin to fold them off-screen."""
         wanted = self.timeline.count_until(self._at)
+        # A state only grows: for an earlier position, all events are folded again.
         if self._fold is None and 0 <= wanted - self._shown <= MAX_SHOWN:
             if wanted > self._shown:
                 self.receive_events(AgentEvents([self.timeline.event(place) for place in range(self._shown, wanted)]))
@@ -210,6 +213,7 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         fold, wanted = self._fold, self.timeline.count_until(self._at)
         if fold is None or self._fold_pending:
             return
+        # The replay's own clock stands still while it seeks.
         deadline = time.perf_counter() + SLICE
         for place in self._places(fold.count, wanted, deadline):
             fold.state.apply(self.timeline.event(place))

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.base.commands import command, hint
-from tui_agent.ui.base.row_strips import RowStrips
+from tui_agent.ui.base.steady_widgets import RowStrips
 from tui_agent.ui.text.line import Run
 
 # --- positions --------------------------------------------------------------------------------------------------------
@@ -135,6 +135,7 @@ def scrubber_row(state: PlayState, width: int) -> ScrubberRow:
 
 def time_text(seconds: float) -> str:
     """Return seconds as `1:05` or `1:00:05`."""
+    # A sum of distances may be a rounding error below a whole second.
     minutes, rest = divmod(int(seconds + 1e-6), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

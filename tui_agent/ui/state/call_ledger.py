@@ -23,7 +23,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.ui.text.shown_paths import shown_path, shown_summary
+from tui_agent.ui.text.sanitiser import shown_path, shown_summary
 
 from .call_records import END_KINDS, CallKind
 from .call_view_state import CALL_EVENTS, CallViewState, LedgerCall, call_of

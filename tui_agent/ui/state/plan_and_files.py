@@ -21,7 +21,7 @@ from tui_agent.protocol.messages import FrozenModel
 
 if TYPE_CHECKING:
     # The first screen must not wait for what only a review needs.
-    from tui_agent.protocol.facts.finding_facts import Finding
+    from tui_agent.protocol.facts.page_facts import Finding
 
 PLAN_EVENTS: frozenset[type[FrozenModel]] = frozenset((TodoUpdated, SessionRewound, SessionSwitched))
 """Events that may change the plan."""
@@ -179,7 +179,7 @@ class ReviewFindings:
         match envelope.event:
             case ToolEnded(name=name) as event if name == _REPORT_TOOL:
                 # Loaded with the first review, because most sessions have none.
-                from tui_agent.protocol.facts.finding_facts import findings_of, in_order
+                from tui_agent.protocol.facts.page_facts import findings_of, in_order
 
                 if (found := findings_of(event)) is not None:
                     self._of_run = (*(self._of_run or ()), *found)

@@ -75,6 +75,7 @@ def piece_length(lines: Sequence[str]) -> int | None:
         if size >= PIECE_SIZE:
             return number
         size += len(line) + 1
+        # A closing bracket belongs to the code above it.
         begins = line[:1].strip() and line[0] not in ")]}"
         if number >= MIN_PIECE_LINES and begins and not lines[number - 1].strip():
             return number
@@ -124,6 +125,7 @@ def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...
         if first:
             _append(coloured[-1], first, style)
         coloured.extend([(other, style)] if other else [] for other in others)
+    # A lexer may change what it reads; code is shown exactly.
     faithful = len(coloured) >= len(lines) and all(
         "".join(text for text, _ in runs) == line for runs, line in zip(coloured, lines, strict=False)
     )

@@ -116,12 +116,14 @@ class _Layout:
         self._clean = clean
         lines = [line for _, shown in hunks for line in shown]
         if split is None:
+            # One of its sides would be empty.
             is_whole = file.is_new or file.is_deleted
             split = width >= SPLIT_WIDTH and not is_whole and any(line.kind == "removed" for line in lines)
             # Beside each other, long lines would be broken, and what is the same would be read twice.
             split = split and max(len(line.text) for line in lines) + _MARGIN_BESIDE <= (width - 3) // 2
         self._beside = split
         numbers = ((line.old or 0, line.new or 0) if split else (line.new or line.old or 0,) for line in lines)
+        # One width for the file, so that lines stay aligned where numbers get another digit.
         self._digits = len(str(max((max(pair) for pair in numbers), default=0)))
 
     def rows(self, *, is_first: bool) -> list[Line]:
@@ -296,7 +298,9 @@ def _changes(before: str, after: str) -> tuple[Sequence[Span], Sequence[Span]] |
     if max(len(before), len(after)) > LONGEST_COMPARED:
         return None
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    # Its heuristic would take frequent signs of a long line for junk.
     matcher = SequenceMatcher(None, old, new, autojunk=False)
+    # The cheap upper bound first: `ratio` is quadratic.
     if matcher.quick_ratio() < _LEAST_ALIKE or matcher.ratio() < _LEAST_ALIKE:
         return None
     removed: list[Span] = []

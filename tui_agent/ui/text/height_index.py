@@ -54,6 +54,7 @@ class HeightIndex:
         group.insert(within, height)
         self._count += 1
         self._changed(number, within, height)
+        # Not at `SPAN`: each insertion into a full group would split it.
         if len(group) >= 2 * SPAN:
             self._add_group(number + 1, group[SPAN:])
             del group[SPAN:]
@@ -121,6 +122,7 @@ class HeightIndex:
 
     def _ends_of(self, number: int) -> list[int]:
         """Return the sums within a group, completed."""
+        # Completed on demand: text that streams changes its last height with every flush.
         ends, group = self._ends[number], self._groups[number]
         if (known := len(ends)) < len(group):
             sums = accumulate(group[known:], initial=ends[-1] if known else 0)

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.steady_scrollbar import SteadyScrollView
+from tui_agent.ui.base.steady_widgets import SteadyScrollView
 
 from .line import Line
 from .sanitiser import without_silent
@@ -151,11 +151,9 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def get_component_styles(self, *names: str) -> RenderStyles:
-        """Return the styles of the classes of style names.
-
-        The stylesheet is applied to a class when a row with it is first drawn. Textual would apply it to all component
-        classes at every change of the widget's style, and most of them are never drawn.
-        """
+        """Return the styles of the classes of style names, worked out when a row with one is first drawn."""
+        # Textual would apply it to all component classes at every change of the widget's style, and most of them are
+        # never drawn.
         for name in names:
             if name not in self._component_styles and name in _CLASSES:
                 part = DOMNode(classes=name)
@@ -230,6 +228,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
             return cached[1]
         segments = [Segment(without_silent(text), self.style_named(style)) for text, style in line.painted]
         strip = Strip(segments, width_of_runs(line.runs))
+        # Offsets tell the screen which character the mouse selects.
         strip = strip.crop_extend(0, width, self.style_named(line.fill)).apply_offsets(0, row)
         self._strips[row] = (line, strip)
         if len(self._strips) > MOST_STRIPS:

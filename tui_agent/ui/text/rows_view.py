@@ -3,18 +3,22 @@
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
 from textual import getters
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.events import Resize
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.strip import Strip
 
-from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.app_type import any_app, copy_text
 from tui_agent.ui.base.command_type import Command, Where
-from tui_agent.ui.base.commands import commands_for
+from tui_agent.ui.base.commands import COMMANDS, bindings_for, commands_for, hint
 
 from .line import NARROWEST, Line
 from .line_view import LineView
@@ -387,3 +391,48 @@ def command_at(screen: Screen[Any], where: Where, row: Line | None, column: int)
     label = key_at(row, column) if row is not None else ""
     entries = (entry for entry in commands_for(where) if label and entry.key_text == label)
     return next((entry for entry in entries if screen.check_action(entry.action_name, ())), None)
+
+
+_OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end", "copy")
+
+
+class PartPage(RowsPage[None]):
+    """All rows of one part; a key copies its text."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_for("detail", [command for command in COMMANDS if command.action_name in _OWN_KEYS])
+    ]
+
+    def __init__(self, title: str, text: str, rows: Callable[[int], Sequence[Line]]) -> None:
+        """Create the page.
+
+        Args:
+            title: its title.
+            text: text to copy.
+            rows: builds its rows for a width in cells.
+        """
+        super().__init__()
+        self._title = title
+        self._text: str = text
+        self._page = RowsView(rows)
+
+    def compose(self) -> ComposeResult:
+        """Yield the page."""
+        with Vertical() as frame:
+            self._page.can_focus = False
+            frame.border_title = Content(f" {self._title} ")
+            frame.border_subtitle = Content(f" {hint('detail.close')} · {hint('detail.copy')} ")
+            yield self._page
+
+    @property
+    def paged(self) -> RowsView:
+        """View that the paging keys scroll."""
+        return self._page
+
+    def action_close(self) -> None:
+        """Close the page."""
+        self.dismiss(None)
+
+    def action_copy(self) -> None:
+        """Copy the text of the part."""
+        copy_text(self.app, self._text)

@@ -6,7 +6,7 @@ visible escapes. `sanitise` is for reading, `visible` for decisions: there, two 
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
@@ -80,6 +80,7 @@ def clean_pieces(pieces: Sequence[str]) -> list[str]:
         column = len(text) - text.rfind("\n") - 1 if "\n" in text else column + len(text)
         cleaned.append(text)
     whole = "".join(pieces)
+    # Characters that belong together, such as emoji sequences, may have a colour change between them.
     if whole.isascii() or (shown := sanitise(whole)) == "".join(cleaned):
         return cleaned
     ends = [0, *(min(end, len(shown)) for end in accumulate(map(len, cleaned)))]
@@ -111,6 +112,7 @@ def visible(text: str) -> str:
     A backslash is doubled if it could be taken for one of these. Letters that look like ASCII ones in a word of ASCII
     letters are escaped, and so are skin tones and the letters of flags, which terminals join.
     """
+    # At the end, line feeds would be rows in which nothing is seen.
     body = text.rstrip("\n")
     ends = len(text) - len(body)
     hidden: frozenset[str] = frozenset() if body.isascii() else _deceiving(body)
@@ -155,6 +157,7 @@ def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
 
 def one_line(text: str, width: int) -> str:
     """Return text as one row of at most `width` cells: sanitised, each run of blanks as one blank, cut with `…`."""
+    # Only the beginning is sanitised: a result may have megabytes, a row has a few hundred cells.
     head = text[: max(0, width) * 8 + 256]
     shown = " ".join(sanitise(head).split())
     if len(head) < len(text):
@@ -182,6 +185,7 @@ def clip(text: str, width: int) -> str:
     if text.isascii():
         if len(text) <= width:
             return text
+    # The beginning first: to measure all of a long text that will be cut takes long.
     elif cell_len(text[: 2 * max(0, width) + MAX_MARKS]) <= width and cell_len(text) <= width:
         return text
     if width < 1:
@@ -287,6 +291,7 @@ def _is_mark(character: str) -> bool:
 def _deceiving(text: str) -> frozenset[str]:
     """Return the characters of a text that look like others in it."""
     found = _ESCAPED_IN_DECISIONS.intersection(text)
+    # Two encodings of one letter are two names of files.
     if not unicodedata.is_normalized("NFC", text):
         found |= {character for character in set(text) if _composes(character)}
     for word in _WORD.findall(text):
@@ -333,3 +338,29 @@ def _escape_follows(body: str, end: int, hidden: frozenset[str], loose: frozense
     if following not in "\t\n" and not " " <= following <= "~":
         return is_invisible(following) or following in hidden
     return _LIKE_AN_ESCAPE.match(body, end) is not None
+
+
+_NAMES = ("path", "file", "directory", "folder", "dir", "notebook")
+"""Last words of arguments that are paths, as in `file_path`. Not `command`: a command is shown exactly as it runs."""
+
+
+def shown_path(path: str, root: str) -> str:
+    """Return a path relative to the workspace `root`; unchanged if it is outside or relative, or `root` is empty."""
+    root = root.rstrip("/")
+    # A link could make a path with `..` mean another file.
+    if not root or ".." in path.split("/"):
+        return path
+    if path.rstrip("/") == root:
+        return "."
+    below = path.removeprefix(f"{root}/").lstrip("/")
+    return path if below == path.lstrip("/") else below
+
+
+def shown_summary(summary: str, arguments: Mapping[str, object], root: str) -> str:
+    """Return the summary of a call, in which the arguments that are paths are spelt as `shown_path` does."""
+    for name, value in arguments.items():
+        if isinstance(value, str) and value.startswith("/") and name.rpartition("_")[2] in _NAMES:
+            # The last occurrence: a search pattern comes before the path.
+            before, found, after = summary.rpartition(value)
+            summary = f"{before}{shown_path(value, root)}{after}" if found else summary
+    return summary

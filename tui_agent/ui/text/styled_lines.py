@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
+from textual.content import Content
 
 from .line import NARROWEST, Line, Run
 from .sanitiser import cells_of, cut_at
@@ -102,6 +103,7 @@ def key_rows(answers: Iterable[tuple[str, str, bool]], width: int) -> list[Line]
         answers: key, text, and True if the answer counts now; any other is dim.
         width: cells of a row.
     """
+    # Rows may end only between answers; the three blanks there stay places to break.
     runs = [(text.replace(" ", _NO_BREAK).replace(_NO_BREAK * 3, " " * 3), style) for text, style in key_runs(answers)]
     rows = wrapped(runs, width)[:MAX_KEY_ROWS]
     return [Line(tuple((text.replace(_NO_BREAK, " "), style) for text, style in row.runs)) for row in rows]
@@ -280,3 +282,14 @@ def _fold_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
             row = 0
         row += cells
     return offsets, used + row
+
+
+def joined_parts(parts: Sequence[Content], width: int, start: str = "") -> Content:
+    """Return `start` and the parts, joined by dots: the first part and as many more as fit into `width` cells."""
+    line = Content(start)
+    for number, part in enumerate(parts):
+        longer = line + (Content.styled(" · ", "$text-muted") if number else Content("")) + part
+        if number and longer.cell_length > width:
+            break
+        line = longer
+    return line

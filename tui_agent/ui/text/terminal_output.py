@@ -81,6 +81,7 @@ class OutputReader:
     def _line(self, line: str) -> list[Runs]:
         if "\r" in line:
             shown = settled_line(line)
+            # What was overwritten may have set the colours of what is left.
             self.skip(line[: len(line.rstrip("\r")) - len(shown)])
             line = shown
         if "\x1b" not in line and "\x9b" not in line:
@@ -135,6 +136,7 @@ def _append(runs: list[Run], text: str, style: str) -> None:
         runs.append((text, style))
 
 
+# Programs repeat a few sequences many thousand times.
 @lru_cache(maxsize=1024)
 def _selected(rendition: Rendition, parameters: str) -> Rendition:
     """Return the rendition after a sequence with these parameters; unknown ones change nothing."""
@@ -260,6 +262,7 @@ def output_style(words: Sequence[str], palette: Palette | None, text: Color, gro
         return Style(color=_own(front) if front else None, bgcolor=_own(back) if back else None)
     if palette is None:
         # A terminal's own colours are known to the terminal alone, so it draws dim and reversed text as well.
+        # Text in the colour of its ground would be invisible.
         hidden = front == back
         return attributes + Style(
             color=_own(front) if front and not hidden else None,

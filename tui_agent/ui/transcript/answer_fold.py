@@ -7,7 +7,8 @@ from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
 
-from .markdown.markdown_part import MarkdownPart, ThinkingPart
+from .markdown_blocks import fenced_texts
+from .markdown_part import MarkdownPart, ThinkingPart
 from .transcript_model import Part, Transcript
 from .transcript_parts import BODY, MODEL_MARK, TextPart, WaitingPart
 
@@ -81,6 +82,7 @@ class AnswerFold:
         if thinking and answer.thinking is None:
             answer.thinking = ThinkingPart(thinking, gap=True, margin=BODY, opened=self.shows_thinking)
             self._insert_first(answer, answer.thinking)
+        # Mostly equal: then nothing is laid out again.
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)
         self._close(message_id)
@@ -112,6 +114,7 @@ class AnswerFold:
     def _insert_first(self, answer: Answer, part: Part) -> None:
         """Add a part above the other parts of its message."""
         above = self._transcript.before(answer.parts[0]) if answer.parts else None
+        # Only if the user's message is missing: a transcript has no place before its first part.
         if above is None:
             self.append(answer, part)
             return
@@ -174,3 +177,17 @@ def _thinking_of(message: AssistantMessage) -> str:
     blocks = [block for block in message.content if isinstance(block, ThinkingBlock)]
     thoughts = [block.thinking or ("(encrypted)" if block.redacted else "") for block in blocks]
     return "\n\n".join(filter(None, thoughts))
+
+
+def answer_texts(transcript: Transcript) -> Iterator[str]:
+    """Yield the answers of the model, the newest first."""
+    for part in reversed(transcript.parts):
+        # A proposed plan and a pasted message are Markdown parts, too.
+        if isinstance(part, MarkdownPart) and part.mark is MODEL_MARK and part.text.strip():
+            yield part.copied
+
+
+def code_texts(transcript: Transcript) -> Iterator[str]:
+    """Yield the code blocks of the model's answers, the newest first."""
+    for text in answer_texts(transcript):
+        yield from reversed(fenced_texts(text))

@@ -19,17 +19,16 @@ from tui_agent.protocol.visible_text import whole_count, without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, fitted_summary, sign_of, tail_lines
 from tui_agent.ui.state.call_records import FileChange, lines_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
-from tui_agent.ui.text.argument_rows import argument_texts
+from tui_agent.ui.text.decision_rows import argument_texts
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, without_controls
-from tui_agent.ui.text.shown_paths import shown_path
+from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, shown_path, without_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
-from .call_outcome import first_line, outcome_of, state_of
 from .transcript_model import Part, Piece, shifted
 from .transcript_parts import BODY, HEAD
+from .transcript_words import first_line, outcome_of, state_of
 
 BRIEF_DIFF_ROWS = 12
 """Most rows of the diff of a single file that are shown without unfolding the call."""
@@ -215,6 +214,7 @@ class ReadsPart(Part):
                     call,
                     self._context,
                     width,
+                    # Unfolded, several reads have a row each: whole results would bury the other calls.
                     is_open=single or bool(found and found in call.view.outcome.result.casefold()),
                     sought=found,
                 )
@@ -250,6 +250,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     diffs, cut = list[Line](), 0
     if files and (is_open or len(files) == 1):
         diffs, cut = _diff_rows(view, files, context, width, is_open=is_open, sought=sought)
+    # A diff that is shown whole says how much changed; else the row does.
     head = [*_head_rows(call, context, width, is_open=is_open, counted=not diffs or cut > 0)]
     head.extend((*_changed_rows(view, width), *_agent_rows(call, context, width)))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
@@ -278,6 +279,7 @@ def hidden_lines(view: CallViewState) -> int:
     details = view.outcome.details or {}
     if view.status is None or view.timing.started_at is None or not shows_output(view):
         return 0
+    # A command counts its lines before its output is cut; of other tools the result is all there is.
     if not isinstance(lines := details.get("lines"), int):
         text = view.outcome.result.strip("\n\r")
         lines = whole_count(text) if text and "outcome" not in details else 0
@@ -307,6 +309,7 @@ def call_pieces(call: LedgerCall, context: CallContext, width: int, is_open: boo
     groups = call_rows(call, context, width, is_open=is_open, sought=sought)
     pieces: list[Piece] = []
     for name, text in texts.items():
+        # A piece without rows, as the input of a folded call, is marked at the row of the call.
         row, shown = 0, range(len(groups[0][1]))
         for group, rows in groups:
             if group == name and rows:
@@ -437,6 +440,7 @@ def _told_once(view: CallViewState, summary: str, outcome: str) -> tuple[str, st
     """Return summary and outcome of a call, the one without what the other says."""
     if outcome and tool_kind(view.name) == "change" and view.status == "ok":
         summary = _SIZE.sub("", summary)  # The size that was asked for; the outcome has that of the change.
+    # A command is shown exactly, even if its output repeats words of it.
     is_said = bool(outcome) and "command" not in view.arguments.effective and f" {outcome}:" in f" {summary}:"
     return summary, "" if is_said else outcome
 
@@ -467,6 +471,7 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     # If the outcome is below anyway, it takes no room from the amounts.
     is_below = cell_len(summary) + beside + cell_len(forms[-1]) > whole
     kept = min(cell_len(summary), width // 2) + (0 if is_below else beside)
+    # The later a form, the less it says; number and clock are in all of them.
     right = next((form for form in forms if cell_len(form) + kept <= whole), forms[-1])
     room = whole - cell_len(right)
     shown = clip(summary, max(room, 0))
@@ -537,6 +542,7 @@ def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
             rows[-1] = longer
         else:
             rows.append(list(group))
+    # Broken inside a group, more of them fits into the two rows that are shown.
     if len(rows) > 2 or any(width_of_runs(row) > width for row in rows):
         return wrapped(
             [run for number, group in enumerate(groups) for run in (*([_SEPARATOR] if number else []), *group)], width
@@ -547,6 +553,7 @@ def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
 def _facts(view: CallViewState, width: int) -> Iterable[Line]:
     """Yield the whole input of an unfolded call, and who changed it."""
     command = view.arguments.effective.get("command")
+    # A shorter one is whole in the row of the call.
     if isinstance(command, str) and ("\n" in command or cell_len(command) > width // 2):
         for row in wrapped([(sanitise(command[:LONGEST_COMMAND]), "code")], width - len(BODY) - 2):
             yield row.prefixed((f"{BODY}  ", ""))
@@ -571,6 +578,7 @@ def _name_rows(file: FileChange, root: str, width: int, *, named: bool) -> list[
 def _file_rows(file: FileChange, width: int, most: int, sought: str) -> tuple[list[Line], int]:
     """Return the first rows of a diff, about `most`, those of the others that a search found, and how many are cut."""
     body = diff_rows(file.diff.files, width - len(BODY) - 1)
+    # A note about one row would take the room of that row.
     if len(body) <= most + 1:
         return [row.prefixed((BODY, "")) for row in body], 0
     rows = [row.prefixed((BODY, "")) for row in body[:most]]
@@ -647,6 +655,7 @@ def output_ends(text: str, width: int, head: int, tail: int, sought: str = "") -
     place = head
     for stop in (*found[:MAX_FOUND_ROWS], end):
         if stop > place:
+            # The colours that the hidden lines leave behind hold for the next one.
             reader.skip("\n".join(lines[max(place, stop - _SKIPPED_LINES) : stop]))
             count = whole_count("\n".join(lines[place:stop]))
             result.append(_body_row(f"… {count_text(count, 'more line')} …", width))

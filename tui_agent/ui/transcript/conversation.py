@@ -5,23 +5,26 @@ user is there; elsewhere it shows how much is new below.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.events import Click
 from textual.message import Message
 from textual.timer import Timer
 
 from tui_agent.protocol.events import AgentEvent, SessionRewound, SessionSwitched
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.protocol.messages import ImageBlock
+from tui_agent.ui.base.app_type import copy_text
+from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line import Line
 
-from .transcript_cursor import PartCursor, TranscriptWithCursor
 from .transcript_fold import TranscriptFold
 from .transcript_search import Found, TranscriptSearch
+from .transcript_view import PartCursor, TranscriptView
 
 FLUSH_SECONDS = 1 / 15
 """Seconds between two flushes while text streams."""
@@ -35,10 +38,30 @@ IDLE_SHARE = 4
 """Pause after a slow flush, as a multiple of its duration."""
 
 
-class Conversation(TranscriptWithCursor):
+class Conversation(TranscriptView):
     """All messages, notes and calls of the session."""
 
+    FOCUS_ON_CLICK = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]
+
+    @dataclass
+    class CallsSelected(Message):
+        """The user opens these calls in the panel."""
+
+        call_ids: tuple[str, ...]
+
+    @dataclass
+    class PageRequested(Message):
+        """The user opens a part in full screen, or a piece of it."""
+
+        call_ids: tuple[str, ...]
+        """Calls of the part; empty for a piece."""
+        title: str
+        text: str
+        """Text to copy."""
+        rows: Callable[[int], Sequence[Line]] = field(repr=False)
+        image: ImageBlock | None = field(default=None, repr=False)
+        """Image of the part."""
 
     class SearchCounted(Message):
         """More matches of a search were counted, or another one is the current one: `found` has the numbers."""
@@ -55,6 +78,8 @@ class Conversation(TranscriptWithCursor):
             clock: monotonic seconds.
         """
         super().__init__(fold.transcript, id=id)
+        self.cursor = PartCursor(fold.transcript)
+        """The keyboard's part, which is marked while the conversation has the focus."""
         self._fold: TranscriptFold = fold
         self._fold.calls.clock = self._clock = clock
         self._clock_timer: Timer | None = None
@@ -81,6 +106,7 @@ class Conversation(TranscriptWithCursor):
             # Parts may be removed, so the keyboard's part is dropped.
             self._search, self._found_row = None, None
             self.cursor.select(None)
+        # After a rest, the first event is in the frame that it causes elsewhere, not in the timer's next one.
         if not self._unflushed and self.is_running and asyncio.get_running_loop().time() >= self._rest_until:
             self.call_later(self._tick)
         self._flush_soon()
@@ -88,6 +114,7 @@ class Conversation(TranscriptWithCursor):
     def _flush_soon(self) -> None:
         if not self._unflushed:
             self._unflushed = True
+            # They are paused while nothing changes, so that an idle program never wakes.
             for timer in (self._timer, self._clock_timer):
                 if timer is not None:
                     timer.resume()
@@ -112,6 +139,7 @@ class Conversation(TranscriptWithCursor):
             fold.show_thinking(self._fold.shows_thinking)
         self._fold, self._found_row = fold, None
         self.cursor = PartCursor(fold.transcript)
+        # Its matches are parts of the transcript that was shown before.
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
 
@@ -135,6 +163,7 @@ class Conversation(TranscriptWithCursor):
     def _flush_slice(self) -> bool:
         """Read and draw a slice of the changes; if there are more, schedule another flush and return True."""
         more = self._fold.flush() or self.read_on()
+        # In this order, so that a long text that is being read does not hold up the count.
         more = self._count_on() or more
         self.show_changes()
         if more:
@@ -152,6 +181,7 @@ class Conversation(TranscriptWithCursor):
                 self._timer.pause()
         elif now >= self._rest_until:
             self._unflushed = False
+            # An exception in the callback of a timer would end the app.
             more = call_or_fallback(self._flush_slice, self.report_fault)
             if now >= self._bar_due:
                 self._bar_due = now + BAR_SECONDS
@@ -162,6 +192,82 @@ class Conversation(TranscriptWithCursor):
             self._rest_until = now + taken + pause
             if more:
                 loop.call_later(pause, self.call_later, self._tick)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_scroll(self, target: str) -> None:
+        """Scroll one row or page, to the top or to the end, as the table of commands names it."""
+        # Not animated: each step of an animation would lay out the rows that come into sight.
+        match target:
+            case "line_up" | "line_down":
+                self.scroll_relative(y=-1 if target == "line_up" else 1, animate=False)
+            case "page_up":
+                self.scroll_page_up(animate=False)
+            case "page_down":
+                self.scroll_page_down(animate=False)
+            case "top":
+                self.scroll_home(animate=False)
+            case _:
+                self.show_end()
+
+    def action_open_part(self) -> None:
+        """Open or close the keyboard's part, or show its calls in the panel."""
+        part = self.cursor.part
+        if part is None:
+            self.action_choose(-1, opens=True)
+        elif part.toggle():
+            self.transcript.refresh(part)
+            self.show_changes()
+            self.show_scrollbar()
+        elif part.image is not None:
+            self.action_open_page()
+        elif part.call_ids:
+            self.post_message(self.CallsSelected(part.call_ids))
+
+    def action_open_page(self) -> None:
+        """Open what is chosen in full screen."""
+        part = self.cursor.part
+        if part is not None:
+            # A call has a page of its own, with more than its rows here; a piece is shown as it is.
+            calls = part.call_ids if self.cursor.piece is None else ()
+            cursor = self.cursor
+            self.post_message(
+                self.PageRequested(calls, cursor.label, cursor.text, cursor.page_rows, image=cursor.image)
+            )
+
+    def action_copy(self) -> None:
+        """Copy what is chosen."""
+        if text := self.cursor.text:
+            copy_text(self.app, text)
+
+    def action_choose(self, by: int, opens: bool = False) -> None:
+        """Choose the part above or below, with `opens` the next one that opens.
+
+        One that is higher than the view is scrolled through first.
+        """
+        part, backwards = self.cursor.part, by < 0
+        if part is not None and not opens:
+            first = self.transcript.start(part)
+            last, top = first + part.height(self.transcript.width), self.scroll_offset.y
+            if first < top < last if backwards else first < top + self.row_count < last:
+                self.scroll_relative(y=by, animate=False)
+                return
+        if self.cursor.step(backwards=backwards, opens=opens):
+            self._show_chosen()
+
+    def action_choose_piece(self, by: int) -> None:
+        """Choose the next or previous piece of the part, such as a code block."""
+        if self.cursor.step_piece(backwards=by < 0):
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        """Scroll to what is chosen if it is out of sight."""
+        part = self.cursor.part
+        if part is not None:
+            row = self.transcript.start(part) + self.cursor.first_row
+            if not self.scroll_offset.y <= row < self.scroll_offset.y + self.row_count - 1:
+                self.show_row(row)
+            self.refresh()
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
@@ -174,6 +280,48 @@ class Conversation(TranscriptWithCursor):
             line = self._search.marked(line, here=row == self._found_row)
         return self.pointed_at(line, row)
 
+    @property
+    def selected_calls(self) -> tuple[str, ...]:
+        """Ids of the calls of the keyboard's part."""
+        return self.cursor.part.call_ids if self.cursor.part is not None else ()
+
+    @property
+    def chip(self) -> str:
+        """Name of what is chosen with the keys that act on it, and how much is new below."""
+        if not self.has_focus:
+            return self.news
+        if self.cursor.part is None:
+            return f" {hint('conversation.part_up', 'chooses')} {self.news}"
+        keys = f"{hint('conversation.copy')} · {hint('conversation.open_page')}"
+        whole = f" {self.cursor.label} · {keys} {self.news}"
+        return whole if len(whole) < self.row_width else f" {self.cursor.label} {self.news}"
+
+    def pointed_at(self, line: Line, row: int) -> Line:
+        """Return a row with a mark in its margin if it is chosen."""
+        if not self.has_focus or self.cursor.part is None:
+            return line
+        part = self.transcript.find(row)
+        if part is None or not self.cursor.covers(part, row - self.transcript.start(part)):
+            return line
+        if not line.runs or not line.runs[0][0].startswith(" "):
+            return line  # The mark replaces a blank of the margin, never text.
+        (text, style), *others = line.runs
+        return replace(line, runs=(("▎", "cursor"), (text[1:], style), *others))
+
+    # --- mouse --------------------------------------------------------------------------------------------------------
+
+    def on_click(self, event: Click) -> None:
+        """Open the clicked part; a click on the line with new messages scrolls to the end."""
+        if self.text_selection is not None:
+            return  # The click is the end of a selection.
+        if self.news and event.y == self.size.height - 1:
+            self.show_end()
+            return
+        part = self.transcript.find(event.y + self.scroll_offset.y)
+        if part is not None and part.active:
+            self.cursor.select(part)
+            self.action_open_part()
+
     # --- search -------------------------------------------------------------------------------------------------------
 
     @property
@@ -185,6 +333,7 @@ class Conversation(TranscriptWithCursor):
     def search(self, query: str) -> Found:
         """Mark all matches, go to the one nearest to the end, and return their number. An empty query ends it."""
         self._search, self._found_row = (TranscriptSearch(self.transcript, query) if query else None), None
+        # From the end: what is searched was mostly said a moment ago.
         self._seeks = not self.previous_match()
         self.refresh()
         self._flush_soon()
@@ -192,6 +341,7 @@ class Conversation(TranscriptWithCursor):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Allow the keys of a search only while matches are marked."""
+        # Without marks their keys belong to other commands.
         if action in ("next_match", "previous_match", "close_search"):
             return self._search is not None
         return super().check_action(action, parameters)
@@ -231,6 +381,7 @@ class Conversation(TranscriptWithCursor):
             return False
         if not part.opened:
             part.toggle()
+        # Where an output or diff is cut, the part shows the rows with the match as well.
         if part.sought != self._search.query:
             part.sought = self._search.query
             part.changed()

@@ -65,12 +65,9 @@ from tui_agent.ui.state.plan_and_files import PLAN_EVENTS, Plan
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 
 from .answer_fold import AnswerFold
-from .call_outcome import RESUMED
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
-from .markdown.markdown_part import MarkdownPart, PastedPart, ThinkingPart
-from .rewind_marks import RewindMarks
-from .transcript_model import Part, Transcript
-from .transcript_notes import note_of, retried_text, run_end_text, server_answer_note
+from .markdown_part import MarkdownPart, PastedPart, ThinkingPart
+from .transcript_model import Part, RewindMarks, Transcript
 from .transcript_parts import (
     BODY,
     MAX_CHARACTERS,
@@ -83,6 +80,7 @@ from .transcript_parts import (
     TextPart,
     TodoPart,
 )
+from .transcript_words import RESUMED, note_of, retried_text, run_end_text, server_answer_note
 
 HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()) - {
     *(RequestBuilt, TurnStarted, TurnEnded, StepStarted, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
@@ -134,6 +132,7 @@ class TranscriptFold:
 
     def _start(self) -> None:
         """Forget the events so far."""
+        # The user's choice outlives the session that was shown.
         self._answers = AnswerFold(self.transcript, shows_thinking=self._answers.shows_thinking)
         self._shown: dict[str, CallPart | ReadsPart] = {}
         self._stale: dict[Part, None] = {}
@@ -181,6 +180,7 @@ class TranscriptFold:
         for part in self.transcript.parts:
             if isinstance(part, ThinkingPart) and part.opened != shown:
                 part.toggle()
+        # One pass over all heights; a refresh of each part would move all those below it each time.
         self.transcript.measure_all()
 
     def flush(self) -> bool:
@@ -210,10 +210,12 @@ class TranscriptFold:
             return True
         if type(event) in PLAN_EVENTS:
             self._plan.apply(envelope)
+        # Most events of a run are of this kind, and the rows of their call are drawn again below.
         if type(event) not in _OF_ITS_CALL:
             self._take(event, envelope)
         if (call_id := call_of(event)) is not None:
             self._call_changed(call_id, event)
+        # Last, because it records the parts that the event has added.
         self._rewind.note(envelope.seq)
         return True
 
@@ -253,6 +255,7 @@ class TranscriptFold:
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def _said(self, message: UserMessage) -> None:
+        # The next plan belongs to this message, so it gets a row below it.
         self._asked_since_plan = True
         if message.kind == "notice":
             # The end of a background command has a note already, where it happened.
@@ -299,6 +302,7 @@ class TranscriptFold:
     def _called(self, event: ToolQueued) -> None:
         """Show a new call where it happens: beside the reads before it, or in a row of its own."""
         call = self._find(event.call_id)
+        # A resumed call has its row already, where it was first received.
         if call is None or call.is_resumed or event.call_id in self._shown:
             return
         last = self.transcript.parts[-1] if self.transcript.parts else None
@@ -308,6 +312,7 @@ class TranscriptFold:
             self._answers.drop(answer, answer.preparing)
             self._answers.drop(answer, answer.waiting)
             last = self.transcript.parts[-1] if self.transcript.parts else None
+        # Bounded: a change of one call lays out all calls of its part.
         if isinstance(last, ReadsPart) and event.safe and len(last.call_ids) < MOST_READS:
             last.add(call)
             part = last
@@ -347,6 +352,7 @@ class TranscriptFold:
     def _add_pictures(self, part: Part, content: Sequence[UserBlock]) -> None:
         """Show the images of a result below its call, if they have small pictures."""
         found = (block for block in content if isinstance(block, ImageBlock) and block.thumbnail)
+        # Each goes right below the call, so the first one comes last.
         for block in reversed(list(islice(found, MOST_PICTURES))):
             self.transcript.add(self._attached_part(block), part)
 
@@ -371,6 +377,7 @@ class TranscriptFold:
         self._stale = {part: None for part in self._stale if part not in removed}
         last = self.transcript.parts[-1] if self.transcript.parts else None
         if isinstance(last, CallPart) and last.is_followed:
+            # Its diff no longer needs the row that kept the next call apart.
             last.is_followed = False
             self._stale[last] = None
         self._job_parts = {job: part for job, part in self._job_parts.items() if part not in removed}
@@ -397,6 +404,7 @@ class TranscriptFold:
             return
         self._open_calls_changed()
         self._forget_ended_calls()
+        # The part of the command says how it ended.
         if self._command is not None:
             self._command = None
             return
@@ -431,6 +439,7 @@ class TranscriptFold:
     def _apply_rewind(self, event: SessionRewound, seq: int) -> None:
         """Show the conversation of the earlier moment, and a note about the rewind."""
         if event.conversation:
+            # An open answer would write on into parts that the rewind removes.
             self._answers.close()
             self._open_calls_changed()
             self._retry = None
@@ -491,6 +500,7 @@ class TranscriptFold:
             self.transcript.refresh(self._todo)
             return
         if self._todo is not None:
+            # A plan above an earlier message would look as if it were in force.
             self._remove(self._todo)
         self._todo = TodoPart(items, lambda: self.calls.is_alone)
         self._asked_since_plan = False
@@ -519,6 +529,7 @@ class TranscriptFold:
 
     def _already_reported(self, text: str) -> bool:
         """Return True if one of the last parts already reports this, as an error or as the user's end of the run."""
+        # A failure is reported right before its run ends, at most with a note of a retry between them.
         last = [part for part in self.transcript.parts[-3:] if isinstance(part, NotePart)]
         return any(text in part.text or (_is_error(part) and part.text in text) for part in last)
 
@@ -544,6 +555,7 @@ def _said_part(text: str) -> Part:
         return PastedPart(text.rstrip("\n"), margin=BODY)
     if len(text) <= MAX_CHARACTERS:
         return TextPart(text, shows_controls=True)
+    # Only Markdown parts are laid out where they are in sight; with a style they are not parsed.
     return MarkdownPart(with_controls(text).rstrip("\n"), margin=BODY, style="")
 
 

@@ -1,4 +1,4 @@
-"""The conversation as stacked parts. Pure: parts are laid out only when they are visible.
+"""The conversation as stacked parts, also after a rewind. Pure: parts are laid out only when they are visible.
 
 A part that was never visible has an estimated height and no rows; others have their exact height and, beyond a budget,
 no rows either. So ten thousand messages cost as much as ten.
@@ -142,12 +142,15 @@ class Part(ABC):
         before = self.height(width)
         if self._width != width:
             rows = self.layout(width)
+            # A hidden plan must not leave its empty row behind.
             self._rows = [*([Line()] if self.gap and rows else []), *rows]
             self._width, self._measured = width, (width, len(self._rows))
+        # Rows above `first` push the content there; a part that begins at it stays where it is.
         return len(self._rows) - before if first > 0 else 0
 
     def line(self, width: int, row: int) -> Line:
         """Return a row that is already laid out; an empty one if there is none."""
+        # A selection asks for rows of parts that were never in sight.
         if self._width != width:
             self.settle(width, 0, row)
         return self._rows[row] if 0 <= row < len(self._rows) else Line()
@@ -200,6 +203,7 @@ class Transcript:
         place = len(self.parts) if after is None else self._index_of(after) + 1
         self.parts.insert(place, part)
         self._places[part] = place
+        # Those before it keep their index; those behind it are counted when one is asked for.
         if place <= self._placed:
             self._placed = place + 1
         self._heights.insert(place, self._height(part))
@@ -241,6 +245,7 @@ class Transcript:
         shift, place = 0, self._heights.find(first)
         above = place
         row = self._heights.start(place) if place < len(self.parts) else last + 1
+        # A part that turns out higher pushes the wanted rows down, so the end moves with them.
         while row <= last + shift and place < len(self.parts):
             part = self.parts[place]
             moved = part.settle(self.width, max(0, first - row), last + shift - row)
@@ -251,6 +256,7 @@ class Transcript:
                 self._mark(place, part.dirty_row)
             row += self._heights.height(place)
             place += 1
+        # What was just laid out is in sight: without it the same frame would lay it out again.
         self._evict(place - above)
         return shift
 
@@ -337,6 +343,7 @@ class Transcript:
             if self._cached_rows <= MAX_CACHED_ROWS:
                 return
             part = next(iter(self._recently_used))
+            # A part that streams is drawn again with the next flush.
             if part.pinned:
                 self._recently_used.move_to_end(part)
             else:
@@ -352,3 +359,63 @@ def _marked(line: Line, mark: Run) -> Line:
     return (
         replace(line, runs=(mark, (text[len(mark[0]) :], style), *others)) if text[: len(mark[0])].isspace() else line
     )
+
+
+_Mark = tuple[int, Part]
+"""Number of an event, and the last part after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """State right before a rewind."""
+
+    seq: int
+    """Number of the rewind's event."""
+    parts: tuple[Part, ...]
+    marks: tuple[_Mark, ...]
+
+
+class RewindMarks:
+    """Last part after each event."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._marks: list[_Mark] = []
+        self._before: list[_Before] = []
+
+    def note(self, seq: int) -> None:
+        """Note the last part after an event, once its parts are there."""
+        parts = self._transcript.parts
+        # Most events add no part, so one mark for each last part finds it again.
+        if parts and (not self._marks or self._marks[-1][1] is not parts[-1]):
+            self._marks.append((seq, parts[-1]))
+
+    def go_back(self, seq: int, to_seq: int) -> None:
+        """Show the parts that were there after an earlier event.
+
+        Args:
+            seq: the event of the rewind.
+            to_seq: the earlier event, maybe before another rewind, which is thereby undone.
+        """
+        now = _Before(seq, tuple(self._transcript.parts), tuple(self._marks))
+        # A rewind to before another one undoes it: its parts are those that were there then.
+        then = next((before for before in self._before if before.seq > to_seq), now)
+        self._before.append(now)
+        there = {id(part) for part in then.parts}
+        self._marks = [mark for mark in then.marks if mark[0] <= to_seq and id(mark[1]) in there]
+        last = self._marks[-1][1] if self._marks else None
+        self._show(then.parts[: then.parts.index(last) + 1] if last is not None else ())
+
+    def _show(self, parts: tuple[Part, ...]) -> None:
+        """Show exactly these parts; those at the beginning that are already shown stay."""
+        transcript = self._transcript
+        same = 0
+        # Parts that stay keep their layout, and the cursor that points at them.
+        for here, wanted in zip(transcript.parts, parts, strict=False):
+            if here is not wanted:
+                break
+            same += 1
+        while len(transcript.parts) > same:
+            transcript.remove(transcript.parts[-1])
+        for part in parts[same:]:
+            transcript.add(part)

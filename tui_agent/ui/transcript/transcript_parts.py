@@ -1,18 +1,20 @@
-"""Other parts of the conversation: headings, the user's messages, notes, groups of calls."""
+"""Other parts of the conversation: the user's messages and commands, pictures, notes, dividers and the plan."""
 
+import base64
+import binascii
+import re
 from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import TodoItem, ToolStatus
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.protocol.status_words import STATUS_WORDS
+from tui_agent.protocol.report_text import STATUS_WORDS
 from tui_agent.protocol.visible_text import whole_count, without_sequences
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.text.half_blocks import LARGEST, picture_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
-from tui_agent.ui.text.terminal_output import OutputReader, plain_output
+from tui_agent.ui.text.terminal_output import PICTURE, SGR, OutputReader, plain_output
 
 from .transcript_model import CARET, Part, Piece, shifted
 
@@ -92,6 +94,7 @@ class TextPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return the wrapped text with its margin."""
+        # What the user sent is shown whole; `sanitise` alone drops control characters.
         text = with_controls(self._text) if self._shows_controls else self._text
         rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
         return [row.prefixed((self._margin, "")) for row in rows]
@@ -234,8 +237,10 @@ class CommandPart(Part):
     def grow(self, output: str) -> None:
         """Add output."""
         self._output += output
+        # At twice the limit, so that not every chunk copies all of it.
         if len(self._output) > 2 * MAX_STORED_OUTPUT:
             least = len(self._output) - MAX_STORED_OUTPUT
+            # At a line end, so that the number of hidden lines stays exact.
             cut = self._output.find("\n", least) + 1 or least
             self._lines_gone += self._output.count("\n", 0, cut)
             self._output = self._output[cut:]
@@ -259,6 +264,7 @@ class CommandPart(Part):
         if output and len(last) < MAX_OUTPUT_ROWS:
             before, last = "", [before, *last]
         reader = OutputReader("muted")
+        # The colours that the hidden lines leave behind.
         reader.skip(before)
         # A line that redraws itself shows its end; of others the beginning fits the row.
         cut = [line[-width * 8 :] if "\r" in line else line[: width * 8] for line in last]
@@ -311,3 +317,46 @@ class TodoPart(Part):
         if (left := len(self._items) - MAX_TODO_ITEMS) > 0:
             rows.append(Line(((f"{BODY}… {count_text(left, 'more item')}", "muted"),)))
         return rows
+
+
+LARGEST = 64
+"""Most pixels per side; larger ones are not from here."""
+
+_THUMBNAIL = re.compile(r"(\d{1,3})x(\d{1,3}):([A-Za-z0-9+/=]+)\Z")
+_STEP = 16
+"""Colours are rounded to multiples of it, so that few styles are needed."""
+
+
+def picture_rows(thumbnail: str, width: int) -> list[Line]:
+    """Return the rows of a thumbnail as `ImageBlock.thumbnail` has it; none if it is damaged or wider than `width`."""
+    match = _THUMBNAIL.match(thumbnail)
+    if match is None:
+        return []
+    columns, rows = int(match[1]), int(match[2])
+    try:
+        pixels = base64.b64decode(match[3], validate=True)
+    except (binascii.Error, ValueError):
+        return []
+    # A journal is text from outside: its numbers must agree before a pixel is read.
+    if len(pixels) != columns * rows * 3 or max(columns, rows) > LARGEST or not 0 < columns <= width:
+        return []
+    return [Line(_row(pixels, columns, rows, top)) for top in range(0, rows, 2)]
+
+
+def _row(pixels: bytes, columns: int, rows: int, top: int) -> tuple[Run, ...]:
+    """Return two rows of pixels as one of cells; equal neighbours are one run."""
+    runs: list[Run] = []
+    for column in range(columns):
+        upper = _colour(pixels, top * columns + column)
+        lower = f" {SGR}b{_colour(pixels, (top + 1) * columns + column)}" if top + 1 < rows else ""
+        style = f"{SGR}{PICTURE} {SGR}f{upper}{lower}"
+        if runs and runs[-1][1] == style:
+            runs[-1] = (f"{runs[-1][0]}▀", style)
+        else:
+            runs.append(("▀", style))
+    return tuple(runs)
+
+
+def _colour(pixels: bytes, place: int) -> str:
+    parts = (min(255, value // _STEP * _STEP + _STEP // 2) for value in pixels[place * 3 : place * 3 + 3])
+    return "#" + "".join(f"{part:02x}" for part in parts)

@@ -1,4 +1,4 @@
-"""Search in the conversation, also in closed parts. Pure.
+"""Search in the conversation, also in closed parts, and the line with its query.
 
 Matches are counted from the newest part to the oldest, one slice of the text at a time, so that a conversation of any
 length can be searched.
@@ -8,7 +8,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import ClassVar
 
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tui_agent.ui.base.commands import bindings_for, hint
+from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.styled_lines import styled_over
 
@@ -49,6 +62,7 @@ class TranscriptSearch:
         self._pattern = re.compile(re.escape(query), re.IGNORECASE)
         self._part: Part | None = None
         self._ordinal = 0
+        # A dict gives its newest entry at once: matches near the end are counted first.
         self._uncounted = dict.fromkeys(transcript.parts)
         self._counted: dict[Part, tuple[int, int]] = {}
         self.count = 0
@@ -70,6 +84,7 @@ class TranscriptSearch:
 
     def count_on(self) -> bool:
         """Count in the next slice of the text, new parts included; return False if everything was counted already."""
+        # Nearly all new parts are at the end.
         for part in reversed(self._transcript.parts):
             if part in self._counted or part in self._uncounted:
                 break
@@ -103,6 +118,7 @@ class TranscriptSearch:
             return 0
         if len(part.text) > LONGEST_LAID_OUT:
             return self._row_nearby(part, width)
+        # A match may be broken between rows, so all rows of the part are joined again.
         part.settle(width, 0, 1_000_000)
         ends: list[int] = []
         text = ""
@@ -111,6 +127,7 @@ class TranscriptSearch:
             text += ("\n" if line.joint is None else line.joint) + line.plain[line.indent :]
             ends.append(len(text))
         places = [match.start() for match in self._pattern.finditer(text)]
+        # The match is in what the layout leaves out, such as the signs of Markdown.
         if not places:
             return int(part.gap)
         place = places[min(self._ordinal, len(places) - 1)]
@@ -121,16 +138,19 @@ class TranscriptSearch:
         found = list(self._pattern.finditer(line.plain))
         if not found:
             return line
+        # The colours of a diff are worked out when it is drawn, and the marks go over them.
         runs = line.painted
         for match in found:
             runs = styled_over(runs, match.start(), match.end(), "found-here" if here else "found")
         return Line(tuple(runs), line.joint, line.indent, line.fill)
 
     def _matches(self, part: Part) -> int:
+        # Counting it now could take longer than a slice; the search returns to it once it is counted.
         if part in self._uncounted:
             return 0
         text = part.text
         length, count = self._counted.get(part, (-1, 0))
+        # A part grows or is replaced; to compare whole texts would cost as much as to count.
         if length != len(text):
             before, count = count, sum(1 for _ in islice(self._pattern.finditer(text), MAX_MATCHES))
             self._counted[part] = len(text), count
@@ -142,6 +162,7 @@ class TranscriptSearch:
         text = part.text
         match = next(islice(self._pattern.finditer(text), self._ordinal, None), None)
         before, whole = _rows_about(text[: match.start() if match else 0], width), _rows_about(text, width)
+        # Rows are about equally long everywhere, so the share of the text is that of the rows.
         row = round(part.height(width) * before / whole)
         first = max(0, row - _NEARBY)
         row += part.settle(width, first, row + _NEARBY)
@@ -160,3 +181,148 @@ class TranscriptSearch:
 def _rows_about(text: str, width: int) -> float:
     """Return about how many rows a text takes."""
     return text.count("\n") + len(text) / max(1, width)
+
+
+class SearchCount(Widget):
+    """Number of matches, and the keys that move between them."""
+
+    DEFAULT_CSS = """
+    SearchCount {
+        width: auto;
+        height: 1;
+        padding-left: 1;
+        color: $text-muted;
+    }
+    """
+
+    query_text = reactive("", layout=True)
+    """Query of the search."""
+    found = reactive(Found(), layout=True)
+    """Matches so far."""
+    typing = reactive(True, layout=True)
+    """True if keys are letters of the query; otherwise the conversation gets them."""
+
+    def render(self) -> Content:
+        """Return the text."""
+        close = hint("search.close")
+        if not self.query_text:
+            return Content(f"{close} ")
+        found = self.found
+        if not found.count and not found.is_counted:
+            return Content(f"searching · {close} ")
+        if not found.count:
+            return Content.assemble(("not found", "$warning"), f" · {close} ")
+        place = "search" if self.typing else "conversation"
+        keys = f"{hint(f'{place}.next_match')} · {hint(f'{place}.previous_match')} · {close}"
+        more = "" if found.is_counted else "+"
+        count = f"{found.position} of {found.count}" if found.position else f"{found.count}{more} found"
+        return Content.assemble((count, "$text"), f" · {keys} ")
+
+
+class SearchMarker(Widget):
+    """Sign before the query."""
+
+    def render(self) -> Content:
+        """Return the sign."""
+        return Content(" / ")
+
+
+class SearchLine(Horizontal):
+    """Search line: opens with the search key, searches with each letter, and closes with the search."""
+
+    DEFAULT_CSS = """
+    SearchLine {
+        height: 1;
+        display: none;
+        background: $panel;
+        & > .search-sign { width: auto; height: 1; color: $accent; text-style: bold; }
+        & > Input { width: 1fr; background: transparent; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("search")]
+
+    @dataclass
+    class Changed(Message):
+        """The query has changed; empty: remove the marks."""
+
+        query: str
+
+    @dataclass
+    class Stepped(Message):
+        """The user moves to another match."""
+
+        backwards: bool
+
+    @dataclass
+    class Confirmed(Message):
+        """The user confirms the query; the conversation gets the keys."""
+
+    @dataclass
+    class Closed(Message):
+        """The user ends the search."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._input = LineInput(placeholder="find in the conversation", compact=True)
+        # A blinking cursor wakes an idle program twice a second.
+        self._input.cursor_blink = False
+        self._count = SearchCount()
+
+    def compose(self) -> ComposeResult:
+        """Yield sign, query and count."""
+        yield SearchMarker(classes="search-sign")
+        yield self._input
+        yield self._count
+
+    @property
+    def is_open(self) -> bool:
+        """True if the line is shown."""
+        return bool(self.display)
+
+    def open(self) -> None:
+        """Show the line for typing; the first letter replaces an old query."""
+        self.display = True
+        self._input.focus()
+        self._input.select_all()
+
+    def close(self) -> None:
+        """Hide the line."""
+        self.display = False
+        # An emptied field is not another query.
+        with self.prevent(Input.Changed):
+            self._input.value = ""
+        self.show_matches(Found())
+
+    def show_matches(self, found: Found) -> None:
+        """Show the number of matches and the place of the current one among them."""
+        self._count.query_text, self._count.found = self._input.value, found
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(self.Changed(event.value))
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Confirmed() if event.value else self.Closed())
+
+    def on_descendant_focus(self) -> None:
+        """Send keys to the query."""
+        self._count.typing = True
+
+    def on_descendant_blur(self) -> None:
+        """Send keys to the conversation."""
+        self._count.typing = False
+
+    def action_next_match(self) -> None:
+        """Go to the next match."""
+        self.post_message(self.Stepped(backwards=False))
+
+    def action_previous_match(self) -> None:
+        """Go to the previous match."""
+        self.post_message(self.Stepped(backwards=True))
+
+    def action_close(self) -> None:
+        """End the search."""
+        self.post_message(self.Closed())

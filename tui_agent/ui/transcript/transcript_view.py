@@ -1,6 +1,6 @@
-"""View of a transcript: follows the end if the user is there, and otherwise keeps its position."""
+"""View of a transcript, which follows the end if the user is there and keeps its position elsewhere; and its cursor."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,12 +10,15 @@ from textual.events import Resize
 from textual.message import Message
 from textual.strip import Strip
 
+from tui_agent.protocol.amounts import count_text
+from tui_agent.protocol.messages import ImageBlock
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.line_view import LineView
-from tui_agent.ui.text.sanitiser import clip
+from tui_agent.ui.text.sanitiser import clip, sanitise
+from tui_agent.ui.text.styled_lines import folded
 
-from .transcript_model import Transcript
+from .transcript_model import Part, Piece, Transcript
 
 
 class TranscriptView(LineView):
@@ -58,6 +61,7 @@ class TranscriptView(LineView):
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the widget; the last one also shows how much is new below."""
+        # A part that cannot be drawn must not take the rows of the others with it.
         strip = call_or_fallback(lambda: super(TranscriptView, self).render_line(y), self._blank)
         text = self.chip if y == self.size.height - 1 else ""
         if text:
@@ -92,6 +96,7 @@ class TranscriptView(LineView):
         if self._follows or not transcript.width:
             return
         self._seen_count += news
+        # Laying out turns estimates into heights, which may bring other rows into the window.
         while True:
             total = transcript.total
             transcript.settle(max(0, total - below), total)
@@ -130,6 +135,8 @@ class TranscriptView(LineView):
     def show_row(self, row: int) -> None:
         """Scroll so that a row is in the upper part of the view."""
         self._follows, self._seen_count = False, len(self.transcript.parts)
+        # The range needs the rows first, or the target would be cut at the old end. A third of the view stays above
+        # it: what was said before explains a match.
         self.set_rows(self.transcript.total)
         self.scroll_to(y=max(0, row - self.row_count // 3), animate=False)
         self.refresh()
@@ -159,11 +166,13 @@ class TranscriptView(LineView):
         below = self.scroll_offset.y - self.transcript.start(top) if top is not None else 0
         yield
         if top is not None and not self._follows:
+            # At another width the height of the part is an estimate again.
             self.transcript.settle(self.transcript.start(top), self.transcript.start(top))
             self._move_to(self.transcript.start(top) + min(below, max(0, top.height(self.transcript.width) - 1)))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end only while it is visible."""
+        # The view scrolled itself: the reader is where they were.
         if self._adjusting:
             if self._follows:
                 self.move_rows(round(new_value) - round(old_value))
@@ -235,9 +244,115 @@ class TranscriptView(LineView):
         self._adjusting = True
         changed = self.count_rows(self.transcript.total)
         if row is not None:
+            # Not `scroll_to`, which waits for a refresh: this frame would show the rows of the old place.
             self.scroll_target_y = self.scroll_y = max(0, min(row, self.max_scroll_y))
         self._adjusting = False
         self._bar_stale = self._bar_stale or changed or row is not None
 
     def _refresh_news(self) -> None:
         self.refresh_rows(self.scroll_offset.y + max(0, self.size.height - 1))
+
+
+class PartCursor:
+    """Points at a part, or at one of its pieces."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._part: Part | None = None
+        self._number = 0
+        self._key: tuple[object, ...] = ()
+        self._known: Sequence[Piece] = ()
+        self._label = ""
+
+    @property
+    def part(self) -> Part | None:
+        """The keyboard's part; None if there is none any more."""
+        return self._part if self._transcript.has(self._part) else None
+
+    def select(self, part: Part | None) -> None:
+        """Point at a whole part."""
+        self._part, self._number = part, 0
+
+    def step(self, *, backwards: bool, opens: bool) -> bool:
+        """Go to the next part that can be copied, or with `opens` that opens; return False if there is none."""
+        for part in self._transcript.from_part(self.part, backwards=backwards):
+            if part.active if opens else part.copyable:
+                self.select(part)
+                return True
+        return False
+
+    def step_piece(self, *, backwards: bool) -> bool:
+        """Go to the next piece of the part, after the last one back to the whole part; False if there are none."""
+        count = len(self._pieces())
+        # One more than there are pieces: 0 is the whole part.
+        self._number = (self._number + (-1 if backwards else 1)) % (count + 1)
+        return count > 0
+
+    @property
+    def piece(self) -> Piece | None:
+        """The chosen piece; None if the whole part is chosen."""
+        pieces = self._pieces() if self._number else ()
+        return pieces[self._number - 1] if 0 < self._number <= len(pieces) else None
+
+    @property
+    def image(self) -> ImageBlock | None:
+        """Image of the part."""
+        return self.part.image if self.part is not None else None
+
+    @property
+    def text(self) -> str:
+        """Text to copy."""
+        if (piece := self.piece) is not None:
+            return piece.text
+        return self.part.copied if self.part is not None else ""
+
+    @property
+    def label(self) -> str:
+        """Name and size of what is chosen, such as `code 2 of 3 · 14 lines`."""
+        pieces = self._pieces()  # Also keeps the label.
+        if not self._label and self.part is not None:
+            self._label = self._label_of(self.part, pieces)
+        return self._label
+
+    def covers(self, part: Part | None, row: int) -> bool:
+        """Return True if a row of a part is in what is chosen."""
+        if part is None or part is not self.part:
+            return False
+        piece = self.piece
+        return piece is None or piece.first <= row < piece.last
+
+    @property
+    def first_row(self) -> int:
+        """First row within the part of what is chosen."""
+        if (piece := self.piece) is not None:
+            return piece.first
+        return int(self.part.gap) if self.part is not None else 0
+
+    def page_rows(self, width: int) -> Sequence[Line]:
+        """Return all rows of what is chosen, for a page."""
+        piece = self.piece
+        if piece is not None:
+            return piece.rows(width) if piece.rows is not None else folded([(sanitise(piece.text), "")], width)
+        return self.part.page_rows(width) if self.part is not None else ()
+
+    def _label_of(self, part: Part, pieces: Sequence[Piece]) -> str:
+        piece = self.piece
+        text = part.text if piece is None else piece.text
+        lines = count_text(text.rstrip("\n").count("\n") + 1, "line")
+        if piece is None:
+            return f"{part.title} · {lines}"
+        alike = [one for one in pieces if one.name == piece.name]
+        place = f" {alike.index(piece) + 1} of {len(alike)}" if len(alike) > 1 else ""
+        return f"{piece.name}{place} · {lines}"
+
+    def _pieces(self) -> Sequence[Piece]:
+        """Return the pieces of the part, made once for each of its states."""
+        part, width = self.part, self._transcript.width
+        if part is None or not width:
+            return ()
+        key = (part, self._number, width, part.opened, part.height(width))
+        if key != self._key:
+            self._key, self._known, self._label = key, part.pieces(width), ""
+            # Making the pieces lays the part out, which may change its height.
+            self._key = (part, self._number, width, part.opened, part.height(width))
+        return self._known

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import age_text
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 from tui_agent.protocol.facts.screen_facts import FirstPage, HistoryTail, SessionOffer
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.regular_file import make_private_directories
-from tui_agent.protocol.repository_files import branch_of
+from tui_agent.protocol.regular_file import branch_of, make_private_directories
 from tui_agent.settings import Locations, Settings
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, LaunchOptions
@@ -78,7 +77,7 @@ class SessionLaunch:
     def _named(self, options: LaunchOptions) -> NextSession:
         glimpse = None
         if options.resume is not None:
-            from .resume import read_glimpse
+            from tui_agent.workbench.sessions.journal_options import read_glimpse
 
             glimpse = read_glimpse(options, self.locations)
         model, label = ("", DEMO_LABEL) if options.demo else (self.settings.model, "")

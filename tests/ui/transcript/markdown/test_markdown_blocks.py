@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.table import table
-from tui_agent.ui.transcript.markdown.markdown_blocks import (
+from tui_agent.ui.transcript.markdown_blocks import (
     Block,
     parse_markdown,
 )

@@ -3,11 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.table import table
 from tui_agent.ui.text.line import NARROWEST
 from tui_agent.ui.text.styled_lines import width_of_runs
-from tui_agent.ui.transcript.markdown.markdown_blocks import CodeBlock, Paragraph, Table, parse_markdown
-from tui_agent.ui.transcript.markdown.markdown_layout import MAX_CODE_LINES, MAX_ROWS, estimated_height, layout_block
+from tui_agent.ui.transcript.markdown_blocks import CodeBlock, Paragraph, Table, parse_markdown
+from tui_agent.ui.transcript.markdown_layout import MAX_CODE_LINES, MAX_ROWS, layout_block
 
 PIECES = [
     *(
@@ -48,12 +47,6 @@ def test_no_row_is_wider_than_asked(source: str, width: int) -> None:
             assert width_of_runs(line.runs) <= max(width, NARROWEST)
 
 
-@given(sources, st.integers(8, 60))
-def test_an_estimate_is_about_right(source: str, width: int) -> None:
-    for unit in parse_markdown(source):
-        assert 0 <= estimated_height(unit.block, width) <= 4 * len(layout_block(unit.block, width)) + 4
-
-
 @given(st.text("ab c", max_size=200), st.integers(8, 40))
 def test_every_word_of_a_paragraph_is_there(text: str, width: int) -> None:
     shown = " ".join(line.plain for line in layout_block(Paragraph(((text, ""),)), width))
@@ -73,14 +66,6 @@ def test_without_room_for_margins_the_text_comes_first() -> None:
     assert rows("- > x\n\n- # y", 12) == ["•", "", "x", "•", "", "y"]
 
 
-def test_quotes_have_a_bar() -> None:
-    assert rows("> one two three four five\n>\n> six", 20) == ["▎ one two three four", "▎ five", "▎ ", "▎ six"]
-
-
-def test_items_with_several_paragraphs_keep_them_apart() -> None:
-    assert rows("- one\n\n  two\n  - three", 30) == ["• one", "  ", "  two", "  • three"]
-
-
 def test_tables_share_the_width() -> None:
     source = "| name | what it is |\n|--|--:|\n| a | b |\n| longer name | much longer words in it |"
 
@@ -91,10 +76,6 @@ def test_tables_share_the_width() -> None:
         "longer name │      much longer",
         "            │      words in it",
     ]
-
-
-def test_a_table_that_fits_is_as_wide_as_it_needs() -> None:
-    assert rows("| a | b |\n|---|:-:|\n| 1 | two |", 40) == ["a │  b ", "──┼────", "1 │ two"]
 
 
 def test_narrow_columns_break_their_words() -> None:
@@ -129,20 +110,6 @@ def test_huge_code_says_how_much_is_left_out() -> None:
     shown = layout_block(CodeBlock("", ("x",) * (MAX_CODE_LINES + 5)), 40)
 
     assert shown[-1].plain == "… 5 more lines"
-
-
-def test_code_is_broken_anywhere_and_keeps_its_ground() -> None:
-    lines = layout_block(CodeBlock("python", ("value = 'a b c'", "")), 12)
-
-    assert [line.plain for line in lines] == ["  value = 'a", "   b c'", "  "]
-    assert all(line.fill == "code-ground" for line in lines)
-
-
-@table(("level", "style"), [(1, "heading-1"), (2, "heading-2"), (3, "heading-3"), (6, "heading-3")])
-def test_headings_differ_by_level(level: int, style: str) -> None:
-    [unit] = parse_markdown("#" * level + " title")
-
-    assert layout_block(unit.block, 40)[0].runs == (("title", style),)
 
 
 def test_a_rule_goes_across() -> None:

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from tests.support.pathological_texts import pathological_texts
 from tests.support.table import table
-from tui_agent.ui.text.code_highlighter import MAX_PIECE_LINES
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.transcript.markdown import markdown_stream
-from tui_agent.ui.transcript.markdown.markdown_blocks import CodeBlock, Item, Paragraph, PlainText, Unit
-from tui_agent.ui.transcript.markdown.markdown_layout import layout_block
-from tui_agent.ui.transcript.markdown.markdown_stream import (
+from tui_agent.ui.transcript import markdown_stream
+from tui_agent.ui.transcript.markdown_blocks import Paragraph, PlainText, Unit
+from tui_agent.ui.transcript.markdown_layout import layout_block
+from tui_agent.ui.transcript.markdown_stream import (
     BLOCK_COST,
     LINE_COST,
     LONGEST_LINE,
@@ -138,31 +137,6 @@ def test_long_code_is_the_same_however_it_came(lines: list[str], lengths: list[i
     assert rows(in_pieces(text, lengths)) == rows(at_once(text))
 
 
-def test_finished_blocks_are_not_read_again() -> None:
-    stream = MarkdownStream()
-    stream.feed("first\n\nsecond\n\nthi")
-    stream.flush()
-    finished = list(stream.finished)
-
-    stream.feed("rd\n\n- a\n- b\n- c\n")
-    stream.flush()
-
-    assert [unit.block for unit in finished] == [Paragraph((("first", ""),))]
-    assert stream.finished[0] is finished[0]
-    assert isinstance(stream.finished[-1].block, Item)
-    assert len(stream.open) == 1
-
-
-def test_open_code_is_finished_piece_by_piece() -> None:
-    stream = MarkdownStream()
-    stream.feed("```python\n" + "    x = 1\n" * (3 * MAX_PIECE_LINES))
-    stream.flush()
-
-    assert len(stream.finished) == 3
-    assert [unit.joined for unit in stream.finished] == [False, True, True]
-    assert all(isinstance(unit.block, CodeBlock) for unit in stream.finished)
-
-
 def test_an_endless_line_is_cut() -> None:
     units = at_once("x" * (3 * LONGEST_LINE))
 
@@ -217,14 +191,6 @@ def test_no_text_makes_a_flush_expensive(name: str, monkeypatch: pytest.MonkeyPa
     assert not stream.open
 
 
-@pytest.mark.slow
-@table("sign", ["[", "![", "*", "<", "&", "http://", "x", "(", "{"])
-def test_a_line_too_expensive_to_parse_is_shown_unparsed(sign: str) -> None:
-    text = sign * 50_000
-
-    assert "".join(line.plain for line in rows(at_once(text))) == text
-
-
 @table("before", ["", "text\n", "- item\n  ", "```\n", "# head\n", "> quote\n", "|a|b|\n|-|-|\n", "[a](\n"])
 def test_an_expensive_line_stays_in_place(before: str) -> None:
     line = "[" * 300
@@ -233,11 +199,6 @@ def test_an_expensive_line_stays_in_place(before: str) -> None:
 
     assert line in shown
     assert shown.endswith("after **it**" if before == "```\n" else "after it")
-
-
-def test_very_many_carriage_returns_are_blanks() -> None:
-    assert [line.plain for line in rows(at_once("a\rb\n"))] == ["a", "b"]
-    assert [line.plain for line in rows(at_once("a\rb" * 200), width=3_000)] == [("a b" * 200)]
 
 
 def test_entities_cannot_spell_the_sign_of_a_hidden_line() -> None:

@@ -150,14 +150,14 @@ class FactActions(ActionGroup):
         }
 
     def _show_tools(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import tool_items
+        from tui_agent.ui.dialogs.chooser_page import tool_items
 
         tools = self._bench.rules.tools()
         state = f"The model can call {count_text(len(tools), 'tool')}."
         self._list_facts("Tools", lambda: tool_items(tools), state)
 
     def _show_skills(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import definition_items
+        from tui_agent.ui.dialogs.chooser_page import definition_items
 
         facts = self._bench.definitions.facts()
         if not facts:
@@ -168,7 +168,7 @@ class FactActions(ActionGroup):
         self._list_facts("Skills, commands, sub-agents", lambda: definition_items(facts), state)
 
     def _show_hooks(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import hook_items
+        from tui_agent.ui.dialogs.chooser_page import hook_items
 
         hooks = self._bench.hooks
         if not hooks.list():

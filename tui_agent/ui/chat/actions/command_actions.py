@@ -9,7 +9,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.ui.base.choice_texts import MODES, theme_texts
 from tui_agent.ui.base.command_type import PAGE_OPENERS, Command
 from tui_agent.ui.base.commands import all_commands

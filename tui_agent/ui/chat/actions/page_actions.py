@@ -10,7 +10,7 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.text_page import help_text
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, ActionGroup, Handlers
@@ -102,7 +102,7 @@ class PageActions(ActionGroup):
         )
 
     def _show_files(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import file_items
+        from tui_agent.ui.dialogs.chooser_page import file_items
 
         if not self._state().files.files:
             self._say("This session has changed no files.")

@@ -7,15 +7,15 @@ from itertools import islice
 from typing import Literal
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.facts.rewind_facts import RewindOutcome
+from tui_agent.protocol.facts.change_facts import RewindOutcome
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.app_type import copy_text
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.chat_options import ReplayRequested, SessionRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.clipboard import copy_text
-from tui_agent.ui.transcript.answers import answer_texts, code_texts
+from tui_agent.ui.transcript.answer_fold import answer_texts, code_texts
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .action_context import ActionContext, ActionGroup, Handlers

@@ -1,1 +1,0 @@
-"""Markdown as styled rows, also while it streams."""
