@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
+from tui_agent.cli.interactive import examine_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
 from tui_agent.execution.contained_calls import try_call
 from tui_agent.protocol.errors import ProviderError
@@ -17,7 +18,6 @@ from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.providers.model_catalog import model_info
 from tui_agent.settings import Locations, Settings
-from tui_agent.ui.app.screen_settings import examine_plugins
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
