@@ -78,8 +78,7 @@ class ChatScreen(AnyScreen):
             answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""
-        above = (self.approvals.line, self.bars.frame)
-        self.entry = PromptArea(self.state.waiting, self.state.status, *above)
+        self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, self.bars.frame)
         """Queue, menus and composer."""
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
         self.commands = CommandActions(context, lambda: self.state)

@@ -136,7 +136,7 @@ class TranscriptView(LineView):
         """Scroll so that a row is in the upper part of the view."""
         self._follows, self._seen_count = False, len(self.transcript.parts)
         # The range needs the rows first, or the target would be cut at the old end. A third of the view stays above
-        # it: what was said before explains a match.
+        # it: the text before a match explains it.
         self.set_rows(self.transcript.total)
         self.scroll_to(y=max(0, row - self.row_count // 3), animate=False)
         self.refresh()
