@@ -187,7 +187,6 @@ class UnitBridge(AgentBridge):
         self._files.send(self.unit_id, {"type": "user", "text": text})
 
     def follow_up(self, text: str) -> None:
-        """Give a text a turn of its own once the unit's run ends."""
         self._files.send(self.unit_id, {"type": "follow_up", "text": text})
 
     def requeue(self, kind: UserKind, text: str) -> None:

@@ -124,7 +124,6 @@ class RowsView(LineView):
         self._scrolled_down = False
 
     def line_at(self, row: int) -> Line | None:
-        """Return a row."""
         return self._lines[row] if 0 <= row < len(self._lines) else None
 
     def render_line(self, y: int) -> Strip:
@@ -337,7 +336,6 @@ class CursorKeys(Paging):
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self.cursor_rows
 
     @property
@@ -417,7 +415,6 @@ class PartPage(RowsPage[None]):
         self._page = RowsView(rows)
 
     def compose(self) -> ComposeResult:
-        """Yield the page."""
         with Vertical() as frame:
             self._page.can_focus = False
             frame.border_title = Content(f" {self._title} ")
@@ -426,7 +423,6 @@ class PartPage(RowsPage[None]):
 
     @property
     def paged(self) -> RowsView:
-        """View that the paging keys scroll."""
         return self._page
 
     def action_close(self) -> None:

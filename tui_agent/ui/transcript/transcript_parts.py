@@ -59,7 +59,6 @@ class WaitingPart(Part):
         return False
 
     def layout(self, width: int) -> list[Line]:
-        """Return one row."""
         return [Line(clipped((MODEL_MARK, CARET), width))]
 
 
@@ -79,7 +78,6 @@ class TextPart(Part):
 
     @property
     def text(self) -> str:
-        """Raw text."""
         return self._text
 
     @property
@@ -93,7 +91,6 @@ class TextPart(Part):
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Return the wrapped text with its margin."""
         # What the user sent is shown whole; `sanitise` alone drops control characters.
         text = with_controls(self._text) if self._shows_controls else self._text
         rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
@@ -120,16 +117,13 @@ class PicturePart(TextPart):
         return True
 
     def page_rows(self, width: int) -> Sequence[Line]:
-        """Return the facts and the small picture."""
         return self.layout(width)
 
     def layout(self, width: int) -> list[Line]:
-        """Return the facts, then the picture."""
         rows = picture_rows(self._thumbnail, width - len(self._margin))
         return [*super().layout(width), *(row.prefixed((self._margin, "")) for row in rows)]
 
     def estimate(self, width: int) -> int:
-        """Return about how many rows `layout` will return."""
         return super().estimate(width) + (LARGEST // 8 if self._thumbnail else 0)
 
     @property
@@ -149,7 +143,6 @@ class NotePart(Part):
 
     @property
     def text(self) -> str:
-        """Raw text."""
         return self._text
 
     def replace(self, text: str) -> None:
@@ -158,7 +151,6 @@ class NotePart(Part):
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Return the text beside its sign."""
         style = _STYLES.get(self.kind, self.kind)
         rows = wrapped(
             [(sanitise(ends_of(self._text, MAX_CHARACTERS)).rstrip("\n"), style)], width - len(self._margin) - 2
@@ -178,7 +170,6 @@ class DividerPart(Part):
 
     @property
     def text(self) -> str:
-        """Its text."""
         return self._text
 
     @property
@@ -187,7 +178,6 @@ class DividerPart(Part):
         return False
 
     def layout(self, width: int) -> list[Line]:
-        """Return one row."""
         shown = one_line(self._text, width - 6)
         runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{shown} ", self._style))
         used = sum(len(text) for text, _ in runs)
@@ -209,12 +199,10 @@ class CommandPart(Part):
 
     @property
     def text(self) -> str:
-        """Command and output."""
         return f"{self._command}\n{without_sequences(self._output)}"
 
     @property
     def copied(self) -> str:
-        """Command and output as they are shown."""
         return f"{self._command}\n{plain_output(self._output)}"
 
     def pieces(self, width: int) -> Sequence[Piece]:
@@ -227,7 +215,6 @@ class CommandPart(Part):
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """Id of its call, once it is known."""
         return (self._call_id,) if self._call_id else ()
 
     def begin(self, call_id: str) -> None:
@@ -253,7 +240,6 @@ class CommandPart(Part):
         self.changed()
 
     def estimate(self, width: int) -> int:
-        """Return about how many rows it has."""
         return min(super().estimate(width), MAX_OUTPUT_ROWS + 2)
 
     def layout(self, width: int) -> list[Line]:
@@ -305,7 +291,6 @@ class TodoPart(Part):
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Return the items in one row or more each."""
         if not self._is_whole():
             return []
         rows: list[Line] = []
