@@ -615,15 +615,11 @@ def _path_of(file: FileChange, root: str, width: int) -> str:
 
 
 def _output_rows(view: CallViewState, width: int, sought: str) -> list[Line]:
-    """Return the first and last rows of an unfolded call's result, and those that a search has found."""
-    return output_ends(view.outcome.result or view.live.text, width, HEAD_ROWS, TAIL_ROWS, sought)
-
-
-def output_ends(text: str, width: int, head: int, tail: int, sought: str = "") -> list[Line]:
-    """Return the first and the last rows of a program's output, each line in one row, and between them a count.
+    """Return the first and the last rows of an unfolded call's result, each line in one row, and between them a count.
 
     Lines between them that have the text `sought` are shown as well, at most `MAX_FOUND_ROWS`.
     """
+    text, head, tail = view.outcome.result or view.live.text, HEAD_ROWS, TAIL_ROWS
     lines = text.strip("\n\r").split("\n")
     if lines == [""]:
         return []

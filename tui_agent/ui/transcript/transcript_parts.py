@@ -67,13 +67,10 @@ class TextPart(Part):
 
     name = "message"
 
-    def __init__(
-        self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False, shows_controls: bool = False
-    ) -> None:
+    def __init__(self, text: str, style: str = "", *, gap: bool = False, shows_controls: bool = False) -> None:
         super().__init__(gap=gap)
         self._text = text
         self._style = style
-        self._margin = margin
         self._shows_controls = shows_controls
 
     @property
@@ -93,8 +90,8 @@ class TextPart(Part):
     def layout(self, width: int) -> list[Line]:
         # What the user sent is shown whole; `sanitise` alone drops control characters.
         text = with_controls(self._text) if self._shows_controls else self._text
-        rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
-        return [row.prefixed((self._margin, "")) for row in rows]
+        rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(BODY))
+        return [row.prefixed((BODY, "")) for row in rows]
 
 
 class PicturePart(TextPart):
@@ -120,8 +117,8 @@ class PicturePart(TextPart):
         return self.layout(width)
 
     def layout(self, width: int) -> list[Line]:
-        rows = picture_rows(self._thumbnail, width - len(self._margin))
-        return [*super().layout(width), *(row.prefixed((self._margin, "")) for row in rows)]
+        rows = picture_rows(self._thumbnail, width - len(BODY))
+        return [*super().layout(width), *(row.prefixed((BODY, "")) for row in rows)]
 
     def estimate(self, width: int) -> int:
         return super().estimate(width) + (LARGEST // 8 if self._thumbnail else 0)
@@ -134,12 +131,11 @@ class PicturePart(TextPart):
 class NotePart(Part):
     """A note about the run: the sign of its kind, and text."""
 
-    def __init__(self, kind: str, text: str, *, margin: str = HEAD, gap: bool = False) -> None:
+    def __init__(self, kind: str, text: str, *, gap: bool = False) -> None:
         super().__init__(gap=gap)
         self.kind = kind
         """A key of the signs above; also its style."""
         self._text = text
-        self._margin = margin
 
     @property
     def text(self) -> str:
@@ -152,10 +148,8 @@ class NotePart(Part):
 
     def layout(self, width: int) -> list[Line]:
         style = _STYLES.get(self.kind, self.kind)
-        rows = wrapped(
-            [(sanitise(ends_of(self._text, MAX_CHARACTERS)).rstrip("\n"), style)], width - len(self._margin) - 2
-        )
-        sign = f"{self._margin}{_SIGNS[self.kind]} "
+        rows = wrapped([(sanitise(ends_of(self._text, MAX_CHARACTERS)).rstrip("\n"), style)], width - len(HEAD) - 2)
+        sign = f"{HEAD}{_SIGNS[self.kind]} "
         margins = (sign, *[" " * len(sign)] * len(rows))
         return [row.prefixed((margin, style)) for row, margin in zip(rows, margins, strict=False)]
 
