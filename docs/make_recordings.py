@@ -29,6 +29,7 @@ from tui_agent.tools import Workspace, default_tools
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 
 RECORDINGS = Path(__file__).parent / "recordings"
 LABEL = "scripted demo, not a language model"
@@ -143,9 +144,9 @@ async def record(
         session.announce(bus, "")
         app = TuiAgentApp(
             AgentBridge(agent_of(model, bus, place, server.rules), bus),
-            label=LABEL,
-            place=WorkingDirectory("~/shop", "main"),
-            surroundings=TerminalEnvironment(reduced_motion=True),
+            ChatOptions(
+                WorkingDirectory("~/shop", "main"), label=LABEL, surroundings=TerminalEnvironment(reduced_motion=True)
+            ),
         )
         async with app.run_test(size=size, notifications=True) as pilot:
             await drive(Tour(app, pilot))

@@ -13,7 +13,7 @@ import click
 from tui_agent.cli.command_line import program
 from tui_agent.ui.base.command_type import Where, key_label
 from tui_agent.ui.base.commands import COMMANDS, first_keys, slash_commands
-from tui_agent.ui.dialogs.help_page import TITLES
+from tui_agent.ui.dialogs.text_page import TITLES
 
 DOCS = Path(__file__).parent
 

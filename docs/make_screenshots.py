@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.protocol.events import AgentEvent, ApprovalResolved, SteeringQueued
+from tui_agent.ui.app.replay_app import ReplayApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
+from tui_agent.ui.replay.replay_screen import ReplayScreen
 from tui_agent.ui.replay.replay_timeline import ReplayTimeline
 from tui_agent.workbench.sessions.replay_source import read_source
 

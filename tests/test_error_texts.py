@@ -29,7 +29,6 @@ HERE = "http://HERE"
 SILENCE = 1.0
 BEGUN = {"type": "text", "text": "begun"}
 FINE: Reply = {"blocks": [{"type": "text", "text": "fine"}]}
-CUT_CALL = {"type": "tool_use", "name": "todo", "raw_input": '{"items": [{"te'}
 TOO_LONG = "prompt is too long: 208310 tokens > 200000 maximum"
 BROKE_OFF = "The model's answer broke off"
 NOT_THE_API = f"The model's server answered with something that is not the Messages API at {HERE}"
@@ -251,21 +250,6 @@ async def test_after_the_last_attempt_the_error_says_what_was_kept_and_what_to_d
     assert (seen.requests, seen.code) == (2, ExitCode.RETRY_LATER)
 
 
-@table("name", ["cut", "error inside the answer", "529", "502 with a page"])
-async def test_the_note_of_a_retry_changes_with_each_attempt(name: str) -> None:
-    reply, text = RETRIED[name]
-
-    seen = await shown_after([reply, reply, RETRIED["500"][0], reply, FINE], attempts=6)
-
-    assert seen.screen == (f"{text}; tried again at once (attempt 5 of 6)",)
-
-
-async def test_the_wait_that_the_server_asks_for_is_in_the_sentence() -> None:
-    seen = await shown_after([fails(529, "overloaded_error", "Overloaded", **{"retry-after": "0.1"}), FINE])
-
-    assert seen.screen == ("The model's server is overloaded (529); tried again after 0.1 s (attempt 2 of 3)",)
-
-
 async def test_a_server_that_does_not_run_is_named_at_once() -> None:
     seen = await shown_after([], "http://127.0.0.1:1")
 
@@ -306,16 +290,6 @@ async def test_an_answer_at_the_output_limit_is_reported_once() -> None:
     seen = await shown_after([{"blocks": [BEGUN], "stop_reason": "max_tokens"}])
 
     text = "The answer was cut off at the model's output limit. The text so far is kept; ask the model to continue."
-    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"warning: {text}",), ExitCode.DONE)
-
-
-async def test_calls_at_the_output_limit_are_reported_once_and_with_p_too() -> None:
-    seen = await shown_after([{"blocks": [BEGUN, CUT_CALL], "stop_reason": "max_tokens"}, FINE])
-
-    text = (
-        "The answer was cut off at the model's output limit. Its calls that have not started do not run; the model is "
-        "asked to repeat them."
-    )
     assert (seen.screen, seen.printed, seen.code) == ((text,), (f"warning: {text}",), ExitCode.DONE)
 
 

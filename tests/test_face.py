@@ -12,7 +12,6 @@ import pytest
 
 import tui_agent
 from tests.support.table import table
-from tui_agent import agent, library
 
 ROOMS = ("agent", "context", "execution", "permissions", "protocol", "providers", "tools")
 STUB = ast.parse(Path(tui_agent.__file__).with_suffix(".pyi").read_text("utf-8"))
@@ -48,15 +47,6 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         _ = tui_agent.AgentLop  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
     assert not hasattr(tui_agent, "__wrapped__")
     assert getattr(tui_agent, "zzz", None) is None
-
-
-def test_names_can_be_listed_before_they_are_loaded() -> None:
-    assert set(tui_agent.__all__) <= set(dir(tui_agent))
-
-
-def test_sub_packages_are_importable_from_the_package() -> None:
-    assert agent.AgentLoop is tui_agent.AgentLoop
-    assert library.Agent is tui_agent.Agent
 
 
 @pytest.mark.slow

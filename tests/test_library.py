@@ -35,19 +35,15 @@ from tui_agent import (
     ApprovalGate,
     ApprovalRequest,
     Batched,
-    CancellationToken,
     ConfigurationError,
-    Done,
     ExecutionOptions,
     PermissionPolicy,
-    Rule,
     ScriptedProvider,
     Tool,
     ToolCallProgress,
     ToolContext,
     UserMessage,
     call,
-    chain,
     coding_tools,
     delegate,
     function_tool,
@@ -55,7 +51,7 @@ from tui_agent import (
     reply,
 )
 from tui_agent.library import MoreOptions
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.providers.scripted_provider import Step
 
 HEED_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -137,22 +133,6 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]
 
 
-@table("wrong", [3, b"/tmp", ""])
-def test_a_workspace_of_the_wrong_kind_is_refused(wrong: Any) -> None:
-    with pytest.raises(ConfigurationError, match="the workspace of coding_tools must be a directory"):
-        coding_tools(wrong)
-    with pytest.raises(ConfigurationError, match="workspace must be a directory"):
-        Agent(ScriptedProvider([]), workspace=wrong)
-
-
-def test_the_repr_names_model_tools_and_messages() -> None:
-    agent = Agent(ScriptedProvider(["hi"]), tools=[pay, look])
-    report = agent.run_sync("x")
-
-    assert repr(agent) == "Agent('scripted-model', tools=[pay, look], messages=2)"
-    assert repr(report).startswith("RunReport(")
-
-
 @pytest.mark.slow
 def test_a_model_name_uses_the_endpoint_of_the_environment(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch
@@ -178,18 +158,6 @@ def test_only_an_agent_with_a_workspace_is_the_coding_agent(tmp_path: Path) -> N
     assert plain.requests[0].system == ()
     assert "a coding agent" in coding.requests[0].system[0].text
     assert str(tmp_path) in coding.requests[0].system[-1].text
-
-
-def test_coding_tools_work_in_their_directory(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("hello\n")
-    steps: list[Step] = [reply(call("read", path="a.txt"), call("bash", command="echo there && cat a.txt")), "Done."]
-    agent = Agent(ScriptedProvider(steps), workspace=tmp_path, tools=coding_tools(tmp_path), mode="allow")
-
-    agent.run_sync("look")
-
-    results = [message.text for message in agent.history.messages() if message.role == "tool_result"]
-    assert "hello" in results[0]
-    assert "there\nhello" in results[1]
 
 
 def test_an_agent_works_in_the_directory_of_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,23 +222,6 @@ def renamed(tool: Tool) -> Tool:
 # --- permissions ------------------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_needs_approval_is_denied_without_an_approver() -> None:
-    agent = Agent(ScriptedProvider(PAY), tools=[pay])
-
-    assert agent.run_sync("pay").reason == "done"
-
-    assert "no approver is available" in result_of(agent)
-
-
-@pytest.mark.parametrize("rule", ["allow pay", Rule.parse("allow", "pay")])
-def test_a_rule_decides(rule: Rule | str) -> None:
-    agent = Agent(ScriptedProvider(PAY), tools=[pay], rules=[rule])
-
-    agent.run_sync("pay")
-
-    assert result_of(agent) == "paid 1"
-
-
 @pytest.mark.parametrize(("answer", "result"), [(True, "paid 1"), (False, "denied")])
 def test_a_plain_function_approves_in_a_thread(answer: bool, result: str) -> None:
     asked: list[tuple[str, bool]] = []
@@ -285,18 +236,6 @@ def test_a_plain_function_approves_in_a_thread(answer: bool, result: str) -> Non
 
     assert asked == [("pay", False)]
     assert result in result_of(agent)
-
-
-def test_an_async_function_approves_on_the_loop() -> None:
-    async def approve(request: ApprovalRequest) -> ApprovalDecision:
-        await asyncio.sleep(0)
-        return ApprovalDecision(decision="approve", input={"amount": 7})
-
-    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=approve)
-
-    agent.run_sync("pay")
-
-    assert result_of(agent).endswith("paid 7")
 
 
 @table("answer", [None, "yes", 1])
@@ -367,23 +306,6 @@ async def test_inside_a_running_loop_the_error_names_the_async_method() -> None:
         agent.close()
 
     assert (await agent.run("x")).output == "hi"
-
-
-def test_a_second_run_in_another_thread_is_refused() -> None:
-    asked, go_on = threading.Event(), threading.Event()
-
-    def approve(request: ApprovalRequest) -> bool:
-        asked.set()
-        return go_on.wait(60)
-
-    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=approve)
-    thread = threading.Thread(target=agent.run_sync, args=("pay",))
-    thread.start()
-    asked.wait()
-    with pytest.raises(AlreadyRunningError):
-        agent.run_sync("x")
-    go_on.set()
-    thread.join()
 
 
 @pytest.mark.slow
@@ -522,27 +444,6 @@ def test_a_run_is_steered_from_another_thread(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.slow
-def test_a_token_of_one_run_is_cancelled_from_another_thread(capfd: pytest.CaptureFixture[str]) -> None:
-    token, begun = CancellationToken(), threading.Event()
-
-    @function_tool(read_only=True)
-    async def wait() -> str:
-        """Wait for ever."""
-        begun.set()
-        await asyncio.Event().wait()
-        return ""
-
-    agent = Agent(ScriptedProvider([reply(call("wait")), "Here I am."]), tools=[wait])
-
-    with in_thread(lambda: (begun.wait(), token.cancel("closed"))):
-        report = agent.run_sync("Wait.", cancellation=token)
-
-    assert (report.reason, report.error) == ("aborted", "closed")
-    assert agent.run_sync("Still there?").output == "Here I am."
-    assert capfd.readouterr().err == ""
-
-
 def test_steering_a_run_that_ends_meanwhile_does_not_wait_for_its_loop() -> None:
     """The loop of `run_sync` stops with the run, and drops work that was scheduled there."""
     agent = Agent(ScriptedProvider([]))
@@ -662,27 +563,6 @@ def run_program(program: str, server: ServerProcess, *options: str) -> subproces
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_output_is_a_value_of_its_type() -> None:
-    agent = Agent(ScriptedProvider(['{"total": 3.5}']), output_type=Invoice)
-
-    report = await agent.run("How much?")
-
-    total: float = report.raise_for_reason().output.total
-    assert total == 3.5
-    assert agent.reports[-1].output == Invoice(total=3.5)
-
-
-async def test_a_stream_ends_with_the_output() -> None:
-    agent = Agent(ScriptedProvider(["much", '{"total": 4}']), output_type=Invoice)
-
-    totals: list[float] = [
-        event.report.output.total async for event in agent.stream("How much?") if isinstance(event, Done)
-    ]
-
-    assert totals == [4]
-    assert agent.reports[-1].output == Invoice(total=4)
-
-
 async def test_an_agent_with_an_output_type_can_be_restored(tmp_path: Path) -> None:
     first = Agent(ScriptedProvider(["much", '{"total": 1}']), output_type=Invoice)
     await first.run("How much?")
@@ -720,31 +600,7 @@ async def test_a_pending_call_is_answered_after_a_snapshot() -> None:
     assert await again.resume_with_approval("no such call", ApprovalDecision(decision="deny")) is None
 
 
-def test_an_agent_is_restored_from_a_configuration_as_well() -> None:
-    agent = Agent(ScriptedProvider(["1", '{"total": 1}', '{"total": 2}']), output_type=Invoice, max_steps=5)
-    agent.run_sync("x")
-
-    again: Agent[Invoice] = agent.restore(agent.dump(), agent.config)
-
-    assert again.run_sync("y").output == Invoice(total=2)
-    assert len(again.history.messages()) == 6
-    assert again.config.max_steps == 5
-
-
 # --- together with other parts ----------------------------------------------------------------------------------------
-
-
-async def test_an_agent_works_in_place_of_a_loop() -> None:
-    model = ScriptedProvider(["hello", "HELLO", "a part", '{"total": 9}'])
-    agent = Agent(model, output_type=Invoice)
-    shouting = Agent(model)
-
-    result = await chain([Agent(model), shouting], "hi")
-    part = await delegate(agent, "a part of it")
-
-    assert result.text == "HELLO"
-    assert (part.reason, part.final_text) == ("done", "a part")
-    assert "Final answer" not in str(model.requests[2].system)
 
 
 # --- what the owner hands to the tools --------------------------------------------------------------------------------
@@ -903,15 +759,6 @@ async def test_tool_servers_have_every_form_and_their_calls_ask(
     for option in ({"mcp": {"h": entry}}, {"tracing": "http://127.0.0.1:9"}):
         with pytest.raises(ConfigurationError, match=r"install"):
             Agent(ScriptedProvider(), **option)
-
-
-def test_a_server_that_does_not_start_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with Agent(ScriptedProvider(["ok"]), mcp={"gone": {"command": "no-such-program"}}) as agent:
-        agent.run_sync("go").raise_for_reason()
-
-    assert caplog.messages == [
-        "Tool server gone does not run: no-such-program cannot be started: No such file or directory"
-    ]
 
 
 async def test_each_run_is_traced() -> None:

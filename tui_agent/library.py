@@ -42,22 +42,22 @@ from tui_agent.agent import (
     UserInput,
 )
 from tui_agent.agent.checkpoints import restore_state, restored_config
+from tui_agent.agent.guardrails import RunHooks
 from tui_agent.agent.loop_config import BeforeRequests, SystemText, UpdateTools
+from tui_agent.agent.message_delivery import Trigger
 from tui_agent.agent.output_format import OutputT
-from tui_agent.agent.run_hooks import RunHooks
-from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, Strategy, ToolLike, ToolRegistry
 from tui_agent.execution.contained_calls import contained
 from tui_agent.execution.options import parse_strategy
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.permissions.rules.rule import RuleLike
+from tui_agent.protocol.background import run_in_thread
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.callbacks import notify
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, McpStatus
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import Message, Usage, UserMessage
 from tui_agent.protocol.permissions import (
     ApprovalDecision,
@@ -65,13 +65,13 @@ from tui_agent.protocol.permissions import (
     PermissionChecker,
     PermissionMode,
 )
+from tui_agent.protocol.programs import install_command
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool, ToolResources
-from tui_agent.protocol.tool_thread import run_in_thread
 from tui_agent.protocol.value_checks import expect_kind
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.endpoint_profiles import ANTHROPIC, find_target
 from tui_agent.providers.endpoint_provider import provider_for
+from tui_agent.providers.model_catalog import ANTHROPIC, find_target
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.trial.trials import Trials
 
@@ -576,7 +576,7 @@ def _server_parts(bus: EventBus, root: Path) -> "ServerParts":
     from tui_agent.mcp.server_parts import ServerParts
     from tui_agent.tools.media.media_files import check_media
     from tui_agent.tools.processes.child_environment import child_environment
-    from tui_agent.tools.processes.helper_tree import HelperTree
+    from tui_agent.tools.processes.command_launcher import HelperTree
 
     def publish(event: AgentEvent) -> None:
         if isinstance(event, McpStatus) and event.problem:

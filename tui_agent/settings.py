@@ -33,14 +33,12 @@ from pydantic import (
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, CacheLifetime, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.screen_facts import STATUS, TITLE, StatusItem, TitleItem
-from tui_agent.protocol.language_server import LanguageServer
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.repository_files import refusal, target_outside
-from tui_agent.protocol.script_input import script_reader_of_line
-from tui_agent.protocol.toml_text import parse_toml
-from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
+from tui_agent.protocol.programs import script_reader_of_line
+from tui_agent.protocol.regular_file import read_regular_file, refusal, target_outside
+from tui_agent.protocol.server_entries import SERVER_NAME, LanguageServer, ToolServer
+from tui_agent.protocol.setting_files import parse_toml
 from tui_agent.protocol.trial import TrialSetting
 
 APP_NAME = "tui-agent"

@@ -12,7 +12,7 @@ from acp.schema import EnvVariable, McpServerStdio, SseMcpServer
 
 from tests.e2e.script import call, calls, says
 from tests.support.table import table
-from tui_agent.acp.session_options import read_servers
+from tui_agent.acp.editor_host import read_servers
 from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
@@ -112,15 +112,6 @@ async def test_a_plan_is_accepted_with_a_mode(answer: str | None, mode: str, tmp
     assert [option.name for option in question.options] == ["ask (default)", "accept edits", "No, keep planning"]
     assert "1. Look" in str(question.call.content)
     assert policy.mode == mode
-
-
-async def test_a_yes_for_the_session_asks_no_second_time(tmp_path: Path) -> None:
-    async with connected([WRITE, WRITE, says("Done.")]) as link:
-        link.editor.answer = lambda _: "session"
-        await link.editor.say(await link.editor.open(tmp_path), "Write it twice")
-
-    assert len(link.editor.questions) == 1
-    assert "session: " in link.editor.questions[0].options[1].name
 
 
 async def test_an_answer_after_the_cancel_changes_nothing(tmp_path: Path) -> None:

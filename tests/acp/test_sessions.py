@@ -45,24 +45,6 @@ async def test_a_loaded_session_shows_its_conversation_and_continues(tmp_path: P
     assert (reason, history) == ("end_turn", 5)
 
 
-async def test_two_sessions_work_side_by_side(tmp_path: Path) -> None:
-    folders = [tmp_path / "one", tmp_path / "two"]
-    for folder in folders:
-        folder.mkdir()
-    script = [
-        {**calls(call("write", path="new.txt", content=name)), "when": f"into {name}"} for name in ("one", "two")
-    ] + [says("Done."), says("Done.")]
-    async with connected(script) as link:
-        link.editor.answer = lambda _: "once"
-        ids = [await link.editor.open(folder) for folder in folders]
-        for session, folder in zip(ids, folders, strict=True):
-            await link.editor.say(session, f"Write into {folder.name}")
-
-    assert [(folder / "new.txt").read_text("utf-8") for folder in folders] == ["one", "two"]
-    assert [question.session_id for question in link.editor.questions] == ids
-    assert len({one.id for one in store().list()} & set(ids)) == 2
-
-
 async def test_a_session_without_a_prompt_is_not_saved_and_the_error_says_so(tmp_path: Path) -> None:
     async with connected([]) as link:
         session = await link.editor.open(tmp_path)

@@ -40,25 +40,16 @@ def test_a_new_file_has_no_old_text_and_a_shortened_diff_ends_early() -> None:
     assert [one.old_text for one in changes_of(shortened, "/w/x")] == ["a\n" * shortened.count("\n-a")]
 
 
-@table("text", ["plain", "`", "a ``` b", "```\n````\n"])
+@table("text", ["plain", "`", "a ``` b", "**no** [link](x)", "`a` ![i](u) `", "```\n````\n"])
 def test_text_stays_code_whatever_it_contains(text: str) -> None:
-    block = fenced(text)
+    block, line = fenced(text), " ".join(text.split())
     fence = block.split("\n")[0]
+    [paragraph] = MarkdownIt().parseInline(in_code(line))
 
     assert fence not in block[len(fence) : -len(fence)]
     assert block.endswith(f"\n{fence}")
-
-
-@table("text", ["plain", "`", "a ``` b", "**no** [link](x)", "`a` ![i](u) `"])
-def test_a_line_is_one_piece_of_code_for_a_reader_of_markdown(text: str) -> None:
-    [paragraph] = MarkdownIt().parseInline(in_code(text))
-
-    assert [(part.type, part.content) for part in paragraph.children or ()] == [("code_inline", text)]
-
-
-def test_a_title_is_one_short_line() -> None:
+    assert [(part.type, part.content) for part in paragraph.children or ()] == [("code_inline", line)]
     assert title_of("bash", "echo a\necho b") == "`echo a echo b`"
-    assert title_of("mcp__x__y", "") == "mcp__x__y"
     assert len(title_of("read", "x" * 999)) == LONGEST_TITLE + len("read ``")
 
 

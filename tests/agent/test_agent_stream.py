@@ -12,7 +12,6 @@ import pytest
 
 from tui_agent.agent import (
     AgentLoop,
-    AgentStream,
     AgentStreamEvent,
     Done,
     StepEnd,
@@ -21,7 +20,6 @@ from tui_agent.agent import (
     ToolCallEnd,
     ToolCallStart,
 )
-from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import RunEnded
 from tui_agent.providers import call, reply
@@ -35,15 +33,6 @@ Leave = Callable[[AgentLoop], Awaitable[None]]
 
 async def _all(loop: AgentLoop, text: str = "Go") -> list[AgentStreamEvent]:
     return [event async for event in loop.stream(text)]
-
-
-async def test_a_call_that_never_executes_has_a_start_too(bench: BenchMaker) -> None:
-    b = bench([reply(call("unknown", n=1)), "Done."])
-
-    events = await _all(b.loop)
-
-    assert events[1] == ToolCallStart(0, "call_1", "unknown", {"n": 1})
-    assert isinstance(events[2], ToolCallEnd)
 
 
 async def leave_by_break(loop: AgentLoop) -> None:
@@ -212,35 +201,6 @@ async def test_leaving_a_stream_aborts_the_run_and_leaves_everything_whole_for_t
     assert (len(held.runs), held.cancelled) == (1, 1)
 
 
-@pytest.mark.parametrize("leave", LEAVE)
-async def test_an_abandoned_stream_ends_by_itself(bench: BenchMaker, leave: Leave) -> None:
-    b = bench([reply("Look", call("change")), "unused"], ScriptedTool("change").hold())
-
-    await leave(b.loop)
-    while b.loop.running:
-        await asyncio.sleep(0)
-
-    assert b.ended.reason == "aborted"
-    assert b.provider.left == 1
-
-
-@pytest.mark.parametrize("events", range(9))
-async def test_a_stream_may_be_abandoned_after_any_event(bench: BenchMaker, events: int) -> None:
-    steps = [reply("One", call("change", n=1)), reply("Two", call("change", n=2), call("change", n=3)), "Done."]
-    b = bench([*steps, "Again."], ScriptedTool("change"))
-
-    seen = 0
-    async for _ in b.loop.stream("Go"):
-        seen += 1
-        if seen > events:
-            break
-    requests = len(b.provider.requests)
-    await b.loop.run("And now?")
-
-    assert b.sent(requests)[-1] == "user: And now?", "no request of the abandoned run came in between"
-    assert len(b.of(RunEnded)) == 2
-
-
 async def test_everything_else_waits_for_an_abandoned_run(bench: BenchMaker) -> None:
     b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change").hold(), ScriptedTool("look"))
 
@@ -301,30 +261,6 @@ async def test_a_stream_may_be_dropped_in_another_thread(bench: BenchMaker) -> N
     assert b.ended.reason == "aborted"
 
 
-def test_a_program_may_end_directly_after_abandoning_a_stream(bench: BenchMaker) -> None:
-    held = ScriptedTool("change").hold()
-    b = bench([reply("Look", call("change")), "unused"], held)
-
-    asyncio.run(leave_by_break(b.loop))
-
-    assert b.ended.reason == "aborted"
-    assert held.cancelled == 1
-
-
-def test_dropping_a_stream_after_its_event_loop_ended_is_harmless(bench: BenchMaker) -> None:
-    b = bench([reply("Look", call("change")), "unused"], ScriptedTool("change").hold())
-    streams: list[AgentStream] = []
-
-    async def read() -> None:
-        streams.append(b.loop.stream("Go"))
-        await anext(streams[0])
-
-    asyncio.run(read())
-    streams.clear()
-
-    assert b.ended.reason == "aborted"
-
-
 async def test_an_abandoned_run_leaves_no_process(bench: BenchMaker, tmp_path: Path) -> None:
     bash = BashTool(Workspace(tmp_path, spool_dir=tmp_path / "spool"), is_read_only_command=lambda *_: False)
     os.mkfifo(tmp_path / "pids")
@@ -343,30 +279,6 @@ async def test_an_abandoned_run_leaves_no_process(bench: BenchMaker, tmp_path: P
     assert [result.is_error for result in b.results] == [True]
 
 
-async def test_a_dropped_unread_stream_stops_collecting_events(bench: BenchMaker) -> None:
-    b = bench(["One."])
-    before = len(b.bus._subscriptions)  # pyright: ignore[reportPrivateUsage]
-
-    b.loop.stream("Go")
-    aiter(b.loop.stream("Go"))
-
-    assert len(b.bus._subscriptions) == before  # pyright: ignore[reportPrivateUsage]
-
-
-async def test_cancelling_the_reader_cancels_the_run(bench: BenchMaker) -> None:
-    held = ScriptedTool("change").hold()
-    b = bench([reply("Look", call("change"))], held, options=ExecutionOptions(grace=0))
-
-    async with asyncio.TaskGroup() as group:
-        reading = group.create_task(_all(b.loop))
-        await held.started.wait()
-        reading.cancel()
-
-    assert reading.cancelled()
-    assert not b.loop.running
-    assert b.ended.reason == "aborted"
-
-
 async def test_the_reader_gets_the_exceptions_of_the_run(bench: BenchMaker) -> None:
     held = ScriptedTool("change").hold()
     b = bench([reply(call("change")), "Done."], held)
@@ -379,13 +291,3 @@ async def test_the_reader_gets_the_exceptions_of_the_run(bench: BenchMaker) -> N
         with pytest.raises(AlreadyRunningError):
             await _all(b.loop)
         held.go_on.set()
-
-
-async def test_an_unread_stream_starts_nothing(bench: BenchMaker) -> None:
-    b = bench(["unused"])
-
-    stream = b.loop.stream("Go")
-    await stream.aclose()
-
-    assert b.provider.left == 1
-    assert [event async for event in stream] == []

@@ -4,11 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.support.virtual_clock import VirtualClockLoop, run_virtual
 from tui_agent.agent import AgentTool, Budget, delegate
-from tui_agent.context.layers import CONTEXT_LAYER, write_layer
+from tui_agent.agent.delegation import MAX_LISTED, AgentProfile, listed_profiles
 from tui_agent.execution import ApprovalGate, ExecutionOptions
-from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
     AgentCreated,
@@ -22,19 +20,14 @@ from tui_agent.protocol.events import (
     ToolStarted,
     UsageUpdated,
 )
-from tui_agent.protocol.messages import ImageBlock, JsonObject, Usage, UserMessage
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelInfo, ModelRequest
-from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.tool import ToolContext, ToolResult
-from tui_agent.providers import Call, call, fail, reply
+from tui_agent.providers import ScriptedProvider, call, fail, reply
 from tui_agent.providers.scripted_provider import Reply
 
 from .fakes import FakePolicy
 from .harness import Bench, BenchMaker, ScriptedTool
-
-PICTURE = ImageBlock(media_type="image/png", data="eA==")
 
 
 def made(bench: BenchMaker, *steps: object, tools: tuple[ScriptedTool, ...] = (), **config: object) -> Bench:
@@ -70,25 +63,6 @@ async def test_the_model_delegates_a_part_of_its_work(bench: BenchMaker) -> None
     assert [event.child_run_id for event in b.of(ToolEnded) if event.name == "agent"] == [runs[1]]
     assert [len(b.of(kind)) for kind in (AgentCreated, AgentDestroyed)] == [2, 1]
     assert b.loop.children == {}
-
-
-async def test_several_sub_agents_of_one_answer_run_concurrently(bench: BenchMaker) -> None:
-    meeting = asyncio.Barrier(2)
-
-    class Meeting(ScriptedTool):
-        async def execute(self, arguments, context):  # type: ignore[no-untyped-def]
-            await meeting.wait()
-            return await super().execute(arguments, context)
-
-    def works(request: ModelRequest) -> Reply:
-        return reply(call("meet")) if len(request.messages) == 1 else reply(f"Done: {request.messages[0].text}")
-
-    first = reply(call("agent", task="one"), call("agent", task="two"))
-    b = made(bench, first, works, works, works, works, "All done.", tools=(Meeting("meet"),))
-
-    await b.loop.run("Go")
-
-    assert [result.text for result in b.results] == ["Done: one", "Done: two"]
 
 
 async def test_it_has_no_tool_beyond_its_parents(bench: BenchMaker) -> None:
@@ -181,66 +155,6 @@ async def test_an_abort_of_the_parent_reaches_it(bench: BenchMaker) -> None:
     assert len(b.results) == 1
 
 
-class DeafTool(ScriptedTool):
-    """Tool that ignores its token."""
-
-    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        self.started.set()
-        await asyncio.Event().wait()
-        return ToolResult()
-
-
-def test_an_aborted_sub_agent_has_time_to_cancel_a_tool_that_ignores_its_token(bench: BenchMaker) -> None:
-    stubborn = DeafTool("stubborn")
-    asks = reply(call("agent", task="Find it"))
-    b = made(bench, asks, reply(call("stubborn")), "never", tools=(stubborn,), options=ExecutionOptions(grace=5))
-
-    async def aborted() -> AgentRunReport:
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(b.loop.run("Go"))
-            await stubborn.started.wait()
-            b.loop.abort("enough")
-            loop = asyncio.get_running_loop()
-            assert isinstance(loop, VirtualClockLoop)
-            loop.stand_still(11)  # On a busy machine, all of the tool's time may pass before anything happens.
-        return running.result()
-
-    assert run_virtual(aborted()).reason == "aborted"
-    assert [event.reason for event in b.of(RunEnded)] == ["aborted", "aborted"]
-    assert [event.status for event in b.of(ToolEnded) if event.name == "stubborn"] == ["cancelled"]
-
-
-@pytest.mark.parametrize("how", ["abort", "destroy", "token"])
-async def test_the_parents_abort_reaches_a_sub_agent_outside_a_run_too(bench: BenchMaker, how: str) -> None:
-    slow, token = ScriptedTool("slow").hold(), CancellationToken()
-    b = bench([reply(call("slow")), "never"], slow, cancellation=token, options=ExecutionOptions(grace=0))
-    brakes = {"abort": b.loop.abort, "destroy": b.loop.destroy, "token": token.cancel}
-
-    async with asyncio.TaskGroup() as group:
-        working = group.create_task(delegate(b.loop, "Find it"))
-        await slow.started.wait()
-        brakes[how]("enough")
-        b.provider.add("Too late.")
-
-    assert working.result().reason == "aborted"
-    assert b.of(SubagentEnded)[0].status == "aborted"
-
-
-async def test_a_fork_has_the_current_layers(bench: BenchMaker) -> None:
-    b = bench(["Done."], context="At first.")
-    write_layer(b.loop.history.registry, CONTEXT_LAYER, "Since then.", "plugin")
-
-    await delegate(b.loop, "Find it")
-
-    assert b.provider.requests[0].system[-1].text == "Since then."
-
-
-async def test_a_sub_agent_of_a_resumed_agent_resumes_nothing_of_its_parents(bench: BenchMaker) -> None:
-    b = bench([], open_calls=[OpenCall("lost", "not_started")])
-
-    assert not b.loop.child_config("agent-1", None).open_calls
-
-
 async def test_a_sub_agent_whose_model_breaks_ends_with_an_error(bench: BenchMaker) -> None:
     def breaks(request: ModelRequest) -> Reply:
         raise RuntimeError("no such thing")
@@ -270,23 +184,6 @@ async def test_a_sub_agent_can_be_steered_by_its_name(bench: BenchMaker) -> None
         slow.go_on.set()
 
     assert b.sent(2)[-2:] == ["user: look elsewhere", "user: and here"]
-
-
-async def test_messages_it_did_not_read_go_to_its_parent(bench: BenchMaker) -> None:
-    def says_more(request: ModelRequest) -> Reply:
-        (child,) = b.loop.children.values()
-        child.abort("enough")
-        child.steer("one more thing")
-        child.follow_up(UserMessage(content=(PICTURE,)))
-        return reply("Half.")
-
-    b = made(bench, reply(call("agent", task="Find it")), says_more, "Read.")
-
-    await b.loop.run("Go")
-
-    assert b.sent(2)[-2:] == ["user: one more thing", "user: "]
-    assert b.provider.requests[2].messages[-1].content == (PICTURE,)
-    assert not b.loop.waiting_messages
 
 
 async def test_its_pending_approvals_are_not_in_the_parents_snapshot(bench: BenchMaker) -> None:
@@ -365,22 +262,42 @@ async def test_its_questions_name_it_and_are_answered_at_the_same_gate(bench: Be
     assert len(change.runs) == 1
 
 
-async def test_no_call_has_the_id_of_another_agents_call(bench: BenchMaker) -> None:
-    """Some servers count the calls of each answer from zero."""
-    look = ScriptedTool("look")
-    b = made(
-        bench,
-        reply(Call("agent", {"task": "Find it"}, "call_0")),
-        reply(Call("look", {}, "call_0"), Call("look", {}, "call_1")),
-        "Found.",
-        reply(Call("look", {}, "call_1")),
-        "Done.",
-        tools=(look,),
-    )
+async def test_a_run_with_a_limit_has_no_other_tools(bench: BenchMaker) -> None:
+    write = ScriptedTool("write")
+    b = bench([reply(call("write")), "I cannot.", reply(call("write")), "Done."], ScriptedTool("read"), write)
+
+    await b.loop.run("Write!", allowed_tools=lambda name: name == "read")
+
+    assert [tool.name for tool in b.provider.requests[0].tools] == ["read"]
+    assert [event.status for event in b.of(ToolEnded)] == ["not_found"]
+    assert write.runs == []
+
+    await b.loop.run("Write!")
+
+    assert [tool.name for tool in b.provider.requests[2].tools] == ["read", "write"]
+    assert len(write.runs) == 1
+
+
+async def test_a_named_sub_agent_has_its_own_prompt_model_and_the_tighter_rights(bench: BenchMaker) -> None:
+    other = ScriptedProvider([reply(call("write")), "It is fine."], model=ModelInfo("other"))
+    look, write = ScriptedTool("look"), ScriptedTool("write")
+    b = bench([reply(call("agent", task="Review it", agent="review")), "Done."], look, write)
+    profile = AgentProfile("review", "Reviews.", "Be strict.", lambda name: name in ("look", "fetch"), lambda: other)
+    b.loop.add_tool(AgentTool(b.loop, [profile]))
 
     await b.loop.run("Go")
 
-    started = [event.call_id for event in b.of(ToolStarted)]
-    assert len(started) == len(set(started)) == 4
-    assert (started[0], started[2]) == ("call_0", "call_1")
-    assert {event.call_id for event in b.of(ToolEnded)} == set(started)
+    (request, _) = other.requests
+    assert [tool.name for tool in request.tools] == ["look"]
+    assert any("Be strict." in part.text for part in request.system)
+    assert write.runs == []
+    assert b.of(SubagentStarted)[0].agent.startswith("review-")
+    assert b.texts[2:] == ["tool_result: It is fine.", "assistant: Done."]
+
+
+def test_the_list_of_kinds_is_capped_and_says_how_many_are_left_out() -> None:
+    text = listed_profiles([AgentProfile(f"a{n}", "x" * 3_000, "") for n in range(100)])
+
+    listed = text.count("- a")
+    assert len(text) < MAX_LISTED + 100
+    assert f"({100 - listed} more are not listed for lack of room.)" in text

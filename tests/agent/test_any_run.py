@@ -158,26 +158,6 @@ def test_it_does_so_under_every_strategy_with_guardrails_and_overlong_results(
 PRESETS = ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"]
 
 
-@table("preset", PRESETS)
-async def test_every_preset_runs_the_loop_to_its_end(preset: str) -> None:
-    options = ExecutionOptions.preset(preset)
-    script = [
-        reply("Look", call("look"), call("bash"), call("unknown"), call("broken")),
-        reply("Half", call("bash"), fail()),
-        reply(call("bash"), call("look")),
-        reply("Done."),
-    ]
-
-    b = await _run(script, {}, options)
-
-    assert b.ended.reason == "done"
-    assert b.texts[-1] == "assistant: Done."
-    assert len(b.results) == 6
-    b.ordered = options.message_events == "ordered"
-    b.balanced = options.balanced_start or options.start_events == "upfront" or options.start_unknown
-    b.judge()
-
-
 @pytest.mark.slow
 @table("preset", PRESETS)
 @table("brake", ["abort", "cancel", "stop"])

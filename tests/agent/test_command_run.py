@@ -10,7 +10,6 @@ from tui_agent.protocol.events import (
     ApprovalRequested,
     MessageEnded,
     PermissionDecided,
-    RunStarted,
     ToolEnded,
 )
 from tui_agent.protocol.messages import UserMessage
@@ -18,20 +17,6 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .fakes import FakePolicy
 from .harness import BenchMaker, ScriptedTool
-
-
-async def test_the_model_reads_its_output_with_the_next_request(bench: BenchMaker) -> None:
-    b = bench(["I see."], ScriptedTool("bash"))
-
-    result = await b.loop.run_command("bash", {"n": 7}, "!look 7")
-    await b.loop.run("What did it give?")
-
-    assert result.text == "bash 7"
-    assert b.sent(0) == ["user: I ran this myself: !look 7\n\nbash 7", "user: What did it give?"]
-    assert [event.trigger for event in b.of(RunStarted)] == ["command", "prompt"]
-    first = b.loop.history.messages()[0]
-    assert isinstance(first, UserMessage)
-    assert first.kind == "command"
 
 
 async def test_the_output_of_a_private_command_stays_with_the_user(bench: BenchMaker) -> None:
@@ -42,19 +27,6 @@ async def test_the_output_of_a_private_command_stays_with_the_user(bench: BenchM
 
     assert b.sent(0) == ["user: Hi"]
     assert [event.status for event in b.of(ToolEnded)] == ["ok"]
-
-
-async def test_a_command_publishes_a_run_with_one_call_and_no_answer(bench: BenchMaker) -> None:
-    b = bench((), ScriptedTool("bash"))
-
-    await b.loop.run_command("bash", {}, "!look")
-
-    assert b.types() == [
-        *("run.started", "tool.batch_started", "tool.queued", "permission.decided", "tool.started", "tool.ended"),
-        *("tool.batch_ended", "message.started", "message.ended", "run.ended"),
-    ]
-    assert (b.ended.reason, b.ended.tool_calls, b.ended.steps) == ("done", 1, 0)
-    assert not b.loop.reports
 
 
 async def test_it_needs_approval_like_any_call(bench: BenchMaker) -> None:

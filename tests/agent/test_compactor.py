@@ -13,10 +13,10 @@ from tui_agent.protocol.events import (
     CompactionStarted,
     CompactionUndone,
     ContextUsage,
-    StepRetry,
+    SessionRewound,
     Warned,
 )
-from tui_agent.protocol.messages import JsonObject, Usage
+from tui_agent.protocol.messages import JsonObject, Usage, user_message
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.providers import Wait, call, fail, reply
@@ -69,20 +69,6 @@ async def test_a_run_that_fills_the_window_continues_with_a_shorter_conversation
     assert len(b.of(CompactionEnded)) == 1, "and not again at every step"
 
 
-async def test_the_model_summarises_and_its_usage_is_counted(bench: BenchMaker) -> None:
-    summary = reply("All files were read.", usage=Usage(input_tokens=500, output_tokens=20))
-    b = made(bench, *looks(12, read=9_000), summary, "Done.", options=GuardOptions())
-
-    report = await b.loop.run("Fix the tests")
-
-    assert b.of(CompactionEnded)[0].strategy == "summary"
-    asked = b.provider.requests[12]
-    assert asked.conversation_id != b.provider.requests[11].conversation_id
-    assert "<transcript>" in asked.messages[0].text
-    assert "All files were read." in b.sent(13)[1]
-    assert report.total_usage.input_tokens == 11 * 10 + 9_000 + 500 + 10
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -101,17 +87,6 @@ async def test_a_digest_replaces_an_unusable_summary(bench: BenchMaker, bad: obj
 
     assert (report.reason, b.of(CompactionEnded)[0].strategy) == ("done", "digest")
     assert [warning.code for warning in b.of(Warned)] == ["summary_failed"]
-
-
-async def test_a_server_that_reports_an_overflow_gets_one_more_request_with_less(bench: BenchMaker) -> None:
-    too_long = fail("context_exceeded", "prompt is too long", status=400)
-    b = made(bench, *looks(12), too_long, "Done.")
-
-    report = await b.loop.run("Fix the tests")
-
-    assert report.reason == "done"
-    assert [event.ok for event in b.of(CompactionEnded)] == [True]
-    assert [event.error_kind for event in b.of(StepRetry)] == ["context_exceeded"]
 
 
 async def test_a_second_overflow_is_an_error_and_the_conversation_is_kept(bench: BenchMaker) -> None:
@@ -140,23 +115,6 @@ async def test_an_abort_ends_it_and_changes_nothing(bench: BenchMaker) -> None:
     assert b.provider.closed_early == 1
 
 
-async def test_a_follow_up_queued_meanwhile_is_delivered_in_the_same_run(bench: BenchMaker) -> None:
-    """Compaction does not end a run, so it must not drain the queue."""
-    reached, go_on = asyncio.Event(), asyncio.Event()
-    summary = reply("All was looked at.", Wait(go_on, reached))
-    b = made(bench, *looks(12, read=9_000), summary, "Done.", "This, too.", options=GuardOptions())
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Fix the tests"))
-        await reached.wait()
-        b.loop.follow_up("and this")
-        go_on.set()
-
-    assert [event.ok for event in b.of(CompactionEnded)] == [True]
-    assert b.delivered == ["and this"]
-    assert b.texts[-3:] == ["assistant: Done.", "user: and this", "assistant: This, too."]
-
-
 async def test_the_user_can_compact_and_undo_it(bench: BenchMaker) -> None:
     b = made(bench, *looks(12), "Done.", "Again.")
     await b.loop.run("Fix the tests")
@@ -174,15 +132,6 @@ async def test_the_user_can_compact_and_undo_it(bench: BenchMaker) -> None:
     assert b.of(CompactionUndone)[0].restored == 1 + len(before) - short
     with pytest.raises(CompactionError):
         b.loop.undo_compaction()
-
-
-async def test_the_model_receives_the_users_instructions_for_the_summary(bench: BenchMaker) -> None:
-    b = made(bench, *looks(12), "Done.", "Short.", options=GuardOptions())
-    await b.loop.run("Fix the tests")
-
-    await b.loop.compact(focus="the file names")
-
-    assert b.provider.requests[-1].messages[0].text.endswith("keep this above all: the file names")
 
 
 async def test_manual_compaction_is_refused_during_a_run(bench: BenchMaker) -> None:
@@ -248,3 +197,42 @@ async def test_the_size_of_the_conversation_is_one_number_also_after_compaction_
         one.loop.undo_compaction()
         assert one.of(ContextUsage)[-1].tokens == before
         assert one.of(CompactionUndone)[-1].tokens_after == before
+
+
+def told(to_seq: int, *, conversation: bool = True, says: str = "") -> SessionRewound:
+    notice = user_message(says, "notice") if says else None
+    return SessionRewound(to_seq=to_seq, from_seq=to_seq + 1, text="x", conversation=conversation, notice=notice)
+
+
+async def test_a_notice_is_the_newest_message(bench: BenchMaker) -> None:
+    b = bench(["one", "two"])
+    await b.loop.run("first")
+    messages = tuple(b.loop.history.messages())
+
+    b.loop.apply_rewind(messages, told(b.loop.bus.last_seq, conversation=False, says="a.py is another one"))
+
+    assert tuple(b.loop.history.messages())[:-1] == messages
+    assert b.loop.history.messages()[-1].role == "user"
+
+
+async def test_it_is_refused_during_a_run(bench: BenchMaker) -> None:
+    tool = ScriptedTool("look").hold()
+    b = bench([reply(call("look")), "done"], tool)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(b.loop.run("first"))
+        await tool.started.wait()
+        with pytest.raises(AlreadyRunningError):
+            b.loop.apply_rewind((), told(0))
+        tool.go_on.set()
+
+
+async def test_an_earlier_compaction_can_no_longer_be_undone(bench: BenchMaker) -> None:
+    guard = ContextGuard()
+    b = bench(["one"], guard=guard)
+    await b.loop.run("first")
+
+    b.loop.apply_rewind(tuple(b.loop.history.messages()), told(b.loop.bus.last_seq))
+
+    assert not guard.can_undo(b.loop.history)
+    with pytest.raises(CompactionError):
+        b.loop.undo_compaction()

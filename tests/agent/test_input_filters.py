@@ -3,14 +3,22 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from tui_agent.agent.input_filters import InputVerdict
+from tests.support.table import table
+from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.agent.guardrails import InputVerdict
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import InputRejected, InputWarned, RunEnded, SteeringDropped
-from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.messages import (
+    TextBlock,
+    UserMessage,
+    user_message,
+)
 from tui_agent.protocol.provider import ModelRequest
-from tui_agent.providers import call, reply
+from tui_agent.providers import ScriptedProvider, call, reply
 from tui_agent.providers.scripted_provider import Reply
 
 from .harness import BenchMaker, ScriptedTool
@@ -126,3 +134,37 @@ async def test_an_abort_during_a_filter_leaves_the_message_queued(bench: BenchMa
     assert running.result().reason == "aborted"
     assert [message.text for message in b.loop.waiting_messages] == ["later"]
     assert len(b.of(RunEnded)) == 1
+
+
+@table(
+    ("given", "words"),
+    [
+        (42, "the input of a run must be text, a message, or a list of blocks or messages, got 42"),
+        ({"role": "user"}, "got {'role': 'user'}"),
+        ([{"role": "user"}], "the input of a run[0] must be text, a block or a message, got {'role': 'user'}"),
+        (["x", 3], "the input of a run[1] must be text, a block or a message, got 3"),
+        ([], "an empty message cannot be sent"),
+        ("  ", "an empty message cannot be sent"),
+        (["x", user_message("y")], "with blocks or with messages, not with both at once"),
+    ],
+)
+async def test_anything_else_is_refused(given: Any, words: str) -> None:
+    loop = AgentLoop(AgentLoopConfig(provider=ScriptedProvider(["done"])))
+
+    with pytest.raises(ConfigurationError) as caught:
+        await loop.run(given)
+    assert words in str(caught.value)
+    assert loop.history.length == 0
+
+
+def test_an_agent_accepts_texts_and_messages() -> None:
+    loop: Any = AgentLoop(AgentLoopConfig(provider=ScriptedProvider([])))
+
+    steer, later = loop.steer("first"), loop.follow_up(UserMessage(content=(TextBlock(text="later"),)))
+    assert [message.text for message in loop.waiting_messages] == ["first", "later"]
+    assert (steer.kind, later.kind) == ("steer", "follow_up")
+    for tell in (loop.steer, loop.follow_up):
+        with pytest.raises(ConfigurationError, match="a message must be text or a UserMessage, got 42"):
+            tell(42)
+        with pytest.raises(ConfigurationError, match=r"got \['x'\]"):
+            tell(["x"])

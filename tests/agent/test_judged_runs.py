@@ -8,9 +8,7 @@ import pytest
 
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
-from tui_agent.context import ContextLayer
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
-from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
     ApprovalResolved,
@@ -20,9 +18,8 @@ from tui_agent.protocol.events import (
     ToolEnded,
     Warned,
 )
-from tui_agent.protocol.hooks import FailureAnswer, ToolFailed
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, user_message
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.providers import Reply, ScriptedProvider, Wait, call, reply
@@ -31,25 +28,8 @@ from .fakes import FakeCheckpoints, FakeGuardrail, FakePolicy
 from .harness import AT_ONCE, Bench, BenchMaker, ScriptedTool, asking
 
 PASS = GuardrailDecision(passed=True)
-TRIP = GuardrailDecision(passed=False, tripwire=True, reason="not that")
 APPROVE = ApprovalDecision(decision="approve")
 DENY = ApprovalDecision(decision="deny", note="not now")
-
-
-async def test_an_output_tripwire_answers_the_calls_and_ends_the_run(bench: BenchMaker) -> None:
-    change, guardrail = ScriptedTool("change"), FakeGuardrail("out", TRIP, "output")
-    b = bench([reply("Look", call("change"), call("change")), "unused"], change, guardrails=[guardrail])
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.final_text) == ("guardrail", "not that")
-    assert change.runs == []
-    assert [result.is_error for result in b.results] == [True, True]
-    assert "not that" in b.results[0].text
-    assert guardrail.asked[0].answer is not None
-    assert guardrail.asked[0].messages[-1] == guardrail.asked[0].answer
-    types = b.types()
-    assert types.index("step.ended") < types.index("guardrail.tripped") < types.index("tool.ended")
 
 
 async def test_an_abort_ends_a_hanging_guardrail(bench: BenchMaker) -> None:
@@ -100,35 +80,6 @@ async def test_without_a_policy_there_are_no_modes(bench: BenchMaker) -> None:
     tool = ScriptedTool("x")
     assert (policy.floor(tool, {}), policy.grant_rule(tool, {})) == (None, None)
     policy.grant("x", "session")
-
-
-async def test_a_denial_that_stops_the_turn_ends_the_run(bench: BenchMaker) -> None:
-    gate, options = ApprovalGate(interactive=True), ExecutionOptions(on_reject="stop_turn")
-    tool = ScriptedTool("change")
-    b = bench([reply(call("change"), call("change"))], tool, policy=FakePolicy(), gate=gate, options=options)
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(b.loop.run("Go"))
-        b.loop.resolve_approval(await _question(b.loop), ApprovalDecision(decision="deny"))
-
-    assert running.result().reason == "stopped"
-    assert len(b.results) == 2
-
-
-async def test_a_failure_that_must_end_the_run_does(bench: BenchMaker) -> None:
-    hooks = HookBus()
-
-    @hooks.on_tool_error
-    def give_up(failed: ToolFailed) -> FailureAnswer:
-        return FailureAnswer(continue_on_error=failed.call.name == "unknown")
-
-    broken = ScriptedTool("change", error=ValueError("disk gone"))
-    b = bench([reply(call("unknown"), call("change"), call("change")), "unused"], broken, hooks=hooks)
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.error) == ("error", "disk gone"), "the error that ended the run, not the first one"
-    assert len(b.results) == 3
 
 
 async def test_a_layer_listener_that_raises_produces_a_warning_and_the_run_continues(bench: BenchMaker) -> None:
@@ -186,17 +137,6 @@ async def test_a_system_function_can_be_aborted(bench: BenchMaker) -> None:
 # --- dump, restore, resume --------------------------------------------------------------------------------------------
 
 
-async def test_a_system_function_remains_a_function(bench: BenchMaker) -> None:
-    snapshot = bench([], system="old").loop.dump()
-    provider, bus = ScriptedProvider(["One."]), ValidatingBus(whole=False)
-    config = AgentLoopConfig(provider=provider, bus=bus, system=lambda: "new")
-    again = bench.add(AgentLoop.restore(snapshot, config), provider, bus)
-
-    await again.loop.run("Go")
-
-    assert provider.requests[0].system[0].text == "new"
-
-
 async def test_a_pending_call_survives_the_process_and_is_executed_itself(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply("Look", call("look"), call("change", n=1), call("change", n=2)))
     look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
@@ -217,66 +157,6 @@ async def test_a_pending_call_survives_the_process_and_is_executed_itself(bench:
     assert "its outcome is unknown" in again.results[0].text
     assert again.loop.pending_calls == ()
     assert again.sent(0)[-1].startswith("tool_result")
-
-
-async def test_a_resumed_call_is_in_the_report_of_the_run_that_resumes_it(bench: BenchMaker) -> None:
-    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
-    again = _restored(bench, snapshot, ["Done."], ScriptedTool("change"))
-
-    report = await again.loop.resume_with_approval("call_1", APPROVE)
-
-    assert report is not None
-    assert [(made.call_id, made.status, made.arguments) for made in report.taken_up] == [("call_1", "ok", {"n": 1})]
-    assert (report.step_count, report.tool_call_count, again.ended.tool_calls) == (1, 1, 1)
-    assert report.total_tool_time_ms == report.taken_up[0].latency_ms
-
-
-@pytest.mark.parametrize(
-    ("decision", "terminate", "reason"), [(DENY, False, "stopped"), (APPROVE, True, "done")], ids=["halts", "ends"]
-)
-async def test_resumed_calls_may_end_the_run(
-    bench: BenchMaker, decision: ApprovalDecision, terminate: bool, reason: str
-) -> None:
-    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
-    refused = decision.model_copy(update={"note": ""})
-    options = ExecutionOptions(on_reject="stop_turn")
-    again = _restored(bench, snapshot, ["never"], ScriptedTool("change", terminate=terminate), options=options)
-
-    report = await again.loop.resume_with_approval("call_1", refused)
-
-    assert report is not None
-    assert (report.reason, again.provider.left, len(again.results)) == (reason, 1, 1)
-
-
-async def test_a_run_that_resumes_calls_has_the_callers_id_token_and_tools(bench: BenchMaker) -> None:
-    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
-    again = _restored(bench, snapshot, ["never"], options=ExecutionOptions(grace=0))
-    late, token = ScriptedTool("change").hold(), CancellationToken()
-    again.loop.policy.set_mode(PermissionMode.ALLOW)
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(again.loop.run(tools=[late], cancellation=token, run_id="run_mine"))
-        await late.started.wait()
-        token.cancel("the caller left")
-
-    report = running.result()
-    assert (report.id, report.reason, report.error) == ("run_mine", "aborted", "the caller left")
-
-
-async def test_a_resumed_call_can_be_cancelled_while_the_run_continues(bench: BenchMaker) -> None:
-    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
-    change = ScriptedTool("change").hold()
-    again = _restored(bench, snapshot, ["Then not."], change, options=ExecutionOptions(grace=0))
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(again.loop.resume_with_approval("call_1", APPROVE))
-        await change.started.wait()
-        assert again.loop.cancel_call("call_1", "not this")
-
-    report = running.result()
-    assert report is not None
-    assert (report.final_text, [made.status for made in report.taken_up]) == ("Then not.", ["cancelled"])
-    assert "not this" in again.results[0].text
 
 
 async def test_if_the_user_says_something_else_finished_results_are_kept_and_nothing_runs(
@@ -336,16 +216,6 @@ async def test_a_conversation_with_pending_approvals_is_not_compacted(bench: Ben
     (ended,) = again.of(CompactionEnded)
     assert "calls wait for their results" in (ended.error or "")
     assert [run["n"] for run in change.runs] == [1]
-
-
-async def test_replaced_layers_keep_their_new_order(bench: BenchMaker) -> None:
-    def layers(root: str) -> list[ContextLayer]:
-        return [ContextLayer(name=name, content=text) for name, text in (("root", root), ("inner", "inner"))]
-
-    first = bench(["One."], layers=layers("root"), system="")
-    again = _restored(bench, first.loop.dump(), [], layers=layers("root was changed"))
-
-    assert again.loop.history.registry.flat("system", separator="|") == "root was changed|inner"
 
 
 async def test_a_running_agent_cannot_be_resumed(bench: BenchMaker) -> None:

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
@@ -74,12 +77,6 @@ async def test_the_fallback_answers_until_the_run_ends_and_then_the_chosen_model
     assert seen.model_after == "first"
 
 
-async def test_an_overload_that_passes_needs_no_fallback() -> None:
-    seen = await outcome([OVERLOADED, OVERLOADED, TEXT], "Go on")
-
-    assert (seen.asked, seen.warned) == (["first"] * 3, [])
-
-
 @pytest.mark.parametrize(
     ("answer", "attempts"),
     [
@@ -111,8 +108,20 @@ async def test_without_another_model_all_retries_ask_the_same_model(fallback: st
     assert len(seen.warned) == warnings
 
 
-async def test_a_fallback_that_is_overloaded_has_the_attempts_that_are_left() -> None:
-    seen = await outcome([OVERLOADED] * 5, "Go on", max_attempts=5)
+def _failure(kind: ProviderErrorKind = "overloaded", retry_after: float | None = None) -> ProviderError:
+    return ProviderError("no", kind=kind, retry_after=retry_after)
 
-    assert seen.asked == [*["first"] * 3, *["second"] * 2]
-    assert (seen.reasons, seen.model_after) == (["error"], "first")
+
+@table("kind", get_args(ProviderErrorKind))
+def test_what_was_refused_as_such_is_never_sent_again(kind: ProviderErrorKind) -> None:
+    wait = RetryPolicy().wait_before(2, _failure(kind))
+
+    assert (wait is not None) is (kind in {"rate_limit", "overloaded", "server", "network", "timeout", "stream_cut"})
+
+
+@given(st.integers(2, 10), st.floats(0, 120))
+def test_the_server_is_never_asked_earlier_than_it_said(attempt: int, retry_after: float) -> None:
+    wait = RetryPolicy().wait_before(attempt, _failure(retry_after=retry_after))
+
+    assert wait is not None
+    assert wait >= retry_after

@@ -10,9 +10,8 @@ from typing_extensions import TypedDict
 
 from tests.agent.harness import ScriptedTool
 from tests.support.table import table
-from tui_agent.agent import AgentLoop, AgentLoopConfig, OutputFormat, RunReport, delegate
+from tui_agent.agent import AgentLoop, AgentLoopConfig, OutputFormat, RunReport
 from tui_agent.agent.output_format import MAX_ERRORS
-from tui_agent.context import ConversationHistory
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.reports import INVALID_OUTPUT, OutputError, RunLimitError
@@ -98,25 +97,6 @@ def test_any_type_that_pydantic_knows_will_do(output_type: Any, text: str, value
     assert OutputFormat(output_type).read(text) == value
 
 
-def test_a_problem_names_the_field_and_the_expected_type() -> None:
-    problem = OutputFormat(list[City]).problem('[{"name": "Bern", "people": -1}, {"name": 3}]')
-
-    assert problem is not None
-    assert problem.splitlines() == [
-        "- 0.people: Input should be greater than or equal to 0",
-        "- 1.name: Input should be a valid string",
-        "- 1.people: Field required",
-    ]
-
-
-@table("text", ["It is Bern.", "", "{", "```json\n```", "}{", "```"])
-def test_text_without_json_is_reported_as_such(text: str) -> None:
-    problem = OutputFormat(City).problem(text)
-
-    assert problem is not None
-    assert "Invalid JSON" in problem
-
-
 def test_a_long_list_of_problems_is_cut() -> None:
     problem = OutputFormat(list[City]).problem("[" + ",".join(["{}"] * 50) + "]")
 
@@ -148,18 +128,6 @@ def test_an_unsupported_type_is_refused(output_type: Any) -> None:
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
-
-
-async def test_the_model_receives_the_schema() -> None:
-    loop, model = loop_of(JSON, system="You know cities.")
-
-    report = await loop.run("Which city?")
-
-    (part,) = model.requests[0].system
-    assert part.text.startswith("You know cities.\n\n# Final answer")
-    assert '"people": {"minimum": 0' in part.text
-    assert part.stable
-    assert (report.reason, report.step_count) == ("done", 1)
 
 
 async def test_an_invalid_answer_is_repaired_once() -> None:
@@ -202,16 +170,6 @@ async def test_only_the_final_answer_is_checked() -> None:
     assert (report.reason, len(model.requests)) == ("done", 2)
 
 
-async def test_a_queued_message_comes_before_the_check() -> None:
-    loop, model = loop_of("Do you mean the capital?", JSON)
-    loop.follow_up("Yes.")
-
-    report = await loop.run("Which city?")
-
-    assert report.reason == "done"
-    assert model.requests[1].messages[-1].text == "Yes."
-
-
 async def test_a_repair_counts_as_a_step() -> None:
     loop, _ = loop_of("It is Bern.", JSON, max_steps=1)
 
@@ -237,26 +195,3 @@ async def test_a_tool_that_ends_the_run_leaves_no_output() -> None:
     assert report.reason == "done"
     with pytest.raises(OutputError, match="does not fit City"):
         _ = report.output
-
-
-async def test_a_sub_agent_answers_without_a_type() -> None:
-    loop, model = loop_of("in words", "in words", JSON)
-
-    forked = await delegate(loop, "Find out.", context="fork")
-    fresh = await delegate(loop, "Find out.", context="fresh")
-    own = await loop.run("Which city?")
-
-    assert [forked.reason, fresh.reason, own.reason] == ["done"] * 3
-    assert ["Final answer" in str(request.system) for request in model.requests] == [False, False, True]
-
-
-async def test_a_conversation_continued_without_a_type_is_unchecked_again() -> None:
-    loop, _ = loop_of(JSON)
-    await loop.run("Which city?")
-    model = ScriptedProvider(["in words"])
-
-    again = AgentLoop.restore(loop.dump(), AgentLoopConfig(provider=model))
-    assert isinstance(again.history, ConversationHistory)
-
-    assert (await again.run("And?")).reason == "done"
-    assert "Final answer" not in str(model.requests[0].system)

@@ -14,7 +14,6 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import CompactionEnded, ContentDropped, Warned
 from tui_agent.protocol.messages import (
     AssistantMessage,
-    DocumentBlock,
     ImageBlock,
     Message,
     TextBlock,
@@ -32,7 +31,6 @@ from tui_agent.providers.demo.demo_server import error_body
 from tui_agent.session.history_fold import fold_history
 
 PICTURE = ImageBlock(media_type="image/png", data="aGVsbG8=", name="shot.png")
-PDF = DocumentBlock(media_type="application/pdf", data="aGVsbG8=", name="a.pdf")
 LINE = "[image shot.png was removed, because the model's server refused it]"
 
 
@@ -136,26 +134,6 @@ async def test_a_refused_picture_leaves_the_conversation_whatever_the_words() ->
     assert wrong == {}
 
 
-async def test_a_picture_that_a_local_server_fails_on_leaves_the_conversation_too() -> None:
-    for status, words in ((500, "image input is not supported"), (500, "Failed to load image"), (415, "bad image")):
-        server = FussyServer(refuses=refusing(status, {"error": {"code": status, "message": words}}, has("image")))
-        seen = await outcome(server, [text_message("look"), *picture_results("c1")], "What is it?", "And now?")
-
-        assert (seen.reasons, len(seen.sent), LINE in seen.sent[1]) == (["done", "done"], 3, True), words
-
-
-async def test_all_pictures_leave_once_the_newest_were_not_the_only_ones() -> None:
-    history = [text_message("look"), *picture_results("c1", "c2"), answer(), UserMessage(content=(PICTURE, PDF))]
-    server = FussyServer(refuses=refusing(400, "Could not process image", has("image", "document")))
-
-    seen = await outcome(server, history, "What is it?")
-
-    assert seen.reasons == ["done"]
-    assert [len(event.message_ids) for event in seen.dropped] == [1, 2]
-    assert "[PDF a.pdf was removed, because" in seen.sent[-1]
-    assert seen.folded == seen.history
-
-
 async def test_a_picture_that_was_not_the_reason_stays() -> None:
     server = FussyServer(refuses=refusing(400, "Something is wrong with you", lambda _: True))
     history = [text_message("look"), *picture_results("c1")]
@@ -199,17 +177,6 @@ async def test_refused_reasoning_leaves_the_conversation_whatever_the_words() ->
                 wrong[name] = checks
 
     assert wrong == {}
-
-
-async def test_a_refusal_of_reasoning_within_an_answer_counts_like_one_with_a_status() -> None:
-    thought = answer(ThinkingBlock(thinking="hm", signature="c2ln"), TextBlock(text="Yes."))
-    words = error_body("invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block")
-    wrapped = error_body("api_error", f"upstream said: {json.dumps(words)}")
-    for status, body in ((200, words), (500, wrapped)):
-        server = FussyServer(refuses=refusing(status, body, has("thinking")))
-        seen = await outcome(server, [text_message("hi"), thought], "Go on")
-
-        assert (seen.reasons, len(seen.sent)) == (["done"], 2)
 
 
 async def test_a_server_that_misses_reasoning_is_asked_without_any() -> None:
@@ -257,23 +224,6 @@ async def test_a_conversation_that_is_too_long_is_compacted_once_whatever_the_wo
     assert wrong == {}
 
 
-async def test_long_messages_of_the_user_are_shortened_if_nothing_else_is_long() -> None:
-    refuses = refusing(400, "prompt is too long: 9999 tokens > 8000 maximum", is_longer(30_000))
-    long, longer = text_message("a " * 10_000), text_message("a " * 12_500)
-    cases: dict[str, tuple[Message, ...]] = {
-        "one": (text_message("hi"), answer(), long, answer()),
-        "after others": (text_message("hi"), answer(), text_message("and?"), answer(), long, answer()),
-        "the first": (longer, answer()),
-    }
-    wrong: dict[str, object] = {}
-    for name, history in cases.items():
-        seen = await outcome(FussyServer(refuses=refuses), history, "b " * 10_000, "And now?")
-        if (seen.reasons, seen.compacted, seen.folded == seen.history) != (["done", "done"], 1, True):
-            wrong[name] = (seen.reasons, seen.compacted, seen.reports[0].error)
-
-    assert wrong == {}
-
-
 async def test_one_large_result_at_the_end_is_cut() -> None:
     result = ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="word " * 9_000),))
     history = [text_message("Read it"), answer(ToolCall(id="c", name="read")), result]
@@ -282,17 +232,6 @@ async def test_one_large_result_at_the_end_is_cut() -> None:
     seen = await outcome(FussyServer(refuses=refuses), history, "What is in it?")
 
     assert (seen.reasons, seen.compacted) == (["done"], 1)
-
-
-async def test_an_answer_that_the_end_of_the_window_cut_is_asked_for_again_after_a_compaction() -> None:
-    server = FussyServer(
-        stop_reason=lambda body: "model_context_window_exceeded" if is_longer(30_000)(body) else "end_turn"
-    )
-
-    seen = await outcome(server, LONG, "Go on")
-
-    assert (seen.reasons, seen.compacted, seen.reports[0].final_text) == (["done"], 1, "Hello.")
-    assert seen.folded == seen.history
 
 
 @pytest.mark.parametrize(("window", "is_hinted"), [(16_000, True), (200_000, False)])

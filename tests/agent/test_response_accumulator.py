@@ -9,13 +9,10 @@ from tui_agent.agent.response_accumulator import (
     StepState,
     accumulate,
     build_message,
-    build_partial,
     finalize_unended_tool_calls,
 )
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import (
-    TextBlock,
-    ThinkingBlock,
     ToolCall,
     parse_tool_call,
 )
@@ -24,7 +21,6 @@ from tui_agent.protocol.provider import (
     StreamEvent,
     TextDelta,
     ThinkingDelta,
-    ThinkingEnded,
     ToolCallDelta,
     ToolCallEnded,
     ToolCallStarted,
@@ -69,49 +65,10 @@ def test_arguments_of_a_foreign_provider_that_are_not_json_are_dropped() -> None
     assert (call.arguments, call.malformed) == ({}, "arguments are not JSON")
 
 
-def test_two_consecutive_thinking_blocks_stay_two() -> None:
-    first, second = ThinkingBlock(thinking="a", signature="1"), ThinkingBlock(thinking="", redacted="2")
-    state, _ = _folded(ThinkingDelta("a"), ThinkingEnded(first), ThinkingEnded(second), TextDelta("x"))
-
-    assert build_message(state).content[:2] == (first, second)
-
-
-def test_calls_with_empty_and_repeated_ids_stay_distinct() -> None:
-    events = [*_call("", raw='{"n": 1}'), *_call("", raw='{"n": 2}'), *_call("0", raw='{"n": 3}'), *_call("used")]
-
-    state, given_out = _folded(*events, state=StepState(is_taken=lambda call_id: call_id == "used"))
-
-    calls = [item for item in given_out if isinstance(item, ToolCall)]
-    assert [call.arguments.get("n") for call in calls] == [1, 2, 3, None]
-    assert len({call.id for call in calls}) == 4
-    assert calls[2].id == "0"
-    assert calls[3].id != "used"
-    assert build_message(state).tool_calls == tuple(calls)
-
-
 def test_blank_text_is_not_sent_back() -> None:
     state, _ = _folded(TextDelta(" \n"), ThinkingDelta("  ", 1), *_call("c1"))
 
     assert [block.type for block in build_message(state).content] == ["tool_call"]
-
-
-def test_a_partial_answer_keeps_text_finished_calls_and_signed_thinking() -> None:
-    signed = ThinkingBlock(thinking="a", signature="s")
-    state, _ = _folded(
-        ThinkingDelta("a"),
-        ThinkingEnded(signed),
-        TextDelta("I will look", 1),
-        *_call("c1", block=2),
-        ToolCallStarted("c2", "edit", 3),
-        ToolCallDelta("c2", '{"pa', 3),
-        ThinkingDelta("unfinished", 4),
-    )
-
-    partial = build_partial(state)
-
-    assert partial is not None
-    assert partial.id == "m"
-    assert partial.content == (signed, TextBlock(text="I will look"), ToolCall(id="c1", name="read"))
 
 
 pieces = st.lists(st.text(max_size=6), max_size=6)

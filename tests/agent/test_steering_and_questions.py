@@ -2,22 +2,19 @@
 
 import asyncio
 
-import pytest
-
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, AgentTool
 from tui_agent.execution import ApprovalGate
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SteeringDelivered, ToolEnded
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolEnded
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionDecision
 from tui_agent.protocol.tool import Tool
-from tui_agent.providers import ScriptedProvider, Wait, call, reply
+from tui_agent.providers import ScriptedProvider, call, reply
 
 from .fakes import FakePolicy
 from .harness import AT_ONCE, Bench, BenchMaker, ScriptedTool
 
 APPROVE = ApprovalDecision(decision="approve")
-SKIPPED = "Skipped due to queued user message."
 
 
 class AskingPolicy(FakePolicy):
@@ -43,39 +40,6 @@ async def _asked(b: Bench, count: int = 1) -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("something_runs", [False, True])
-async def test_a_steer_withdraws_waiting_questions_whether_or_not_something_runs(
-    bench: BenchMaker, something_runs: bool
-) -> None:
-    look, edit = ScriptedTool("look", read_only=True).hold(), ScriptedTool("edit")
-    calls = [call("edit", n=1), call("edit", n=2)]
-    b = bench(
-        [reply(*([call("look")] if something_runs else []), *calls), "As you like."],
-        look,
-        edit,
-        policy=AskingPolicy("edit"),
-        gate=ApprovalGate(interactive=True),
-    )
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await _asked(b, 2)
-        await _turn()
-        assert look.started.is_set() == something_runs
-        b.loop.steer("don't touch config.py")
-        await _turn()
-        assert b.loop.pending_calls == ()
-        assert [event.by for event in b.of(ApprovalResolved)] == ["cancel"] * 2
-        assert len(b.of(SteeringDelivered)) == (not something_runs)
-        look.go_on.set()
-
-    ended = sorted((event.name, event.status) for event in b.of(ToolEnded))
-    assert ended == [("edit", "skipped_steering")] * 2 + [("look", "ok")] * something_runs
-    assert [result.text.startswith(SKIPPED) for result in b.results if result.tool_name == "edit"] == [True, True]
-    assert edit.runs == []
-    assert b.texts[-2:] == ["user: don't touch config.py", "assistant: As you like."]
-
-
 async def test_a_call_that_was_allowed_runs_to_its_end_while_questions_are_withdrawn(bench: BenchMaker) -> None:
     change, edit = ScriptedTool("change").hold(), ScriptedTool("edit")
     b = bench(
@@ -99,49 +63,6 @@ async def test_a_call_that_was_allowed_runs_to_its_end_while_questions_are_withd
 
     assert {event.name: event.status for event in b.of(ToolEnded)} == {"change": "ok", "edit": "skipped_steering"}
     assert b.delivered == ["not the second one"]
-
-
-async def test_a_steer_sent_while_the_model_writes_arrives_before_any_question(bench: BenchMaker) -> None:
-    writing, go_on = asyncio.Event(), asyncio.Event()
-
-    edit = ScriptedTool("edit")
-    b = bench(
-        [reply(call("edit", n=1), Wait(go_on, writing), call("edit", n=2)), "Fine."],
-        edit,
-        policy=AskingPolicy("edit"),
-        gate=ApprovalGate(interactive=True),
-    )
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await writing.wait()
-        b.loop.steer("no edits, please")
-        go_on.set()
-
-    assert b.of(ApprovalRequested) == []
-    assert [event.status for event in b.of(ToolEnded)] == ["skipped_steering"] * 2
-    assert b.texts[-2:] == ["user: no edits, please", "assistant: Fine."]
-
-
-async def test_a_follow_up_withdraws_no_question(bench: BenchMaker) -> None:
-    edit = ScriptedTool("edit")
-    b = bench(
-        [reply(call("edit")), "Done.", "Next."],
-        edit,
-        policy=AskingPolicy("edit"),
-        gate=ApprovalGate(interactive=True),
-    )
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await _asked(b)
-        b.loop.follow_up("then the tests")
-        await _turn()
-        assert len(b.loop.pending_calls) == 1
-        b.loop.resolve_approval(b.loop.pending_calls[0].request_id, APPROVE)
-
-    assert len(edit.runs) == 1
-    assert b.delivered == ["then the tests"]
 
 
 async def test_a_message_withdraws_only_the_questions_of_the_agent_that_gets_it(bench: BenchMaker) -> None:
@@ -191,19 +112,6 @@ async def _reopened(bench: BenchMaker) -> tuple[Bench, ScriptedTool]:
         retry=AT_ONCE,
     )
     return bench.add(AgentLoop.restore(snapshot, config), provider, bus), edit
-
-
-async def test_a_steer_withdraws_the_question_of_a_resumed_session(bench: BenchMaker) -> None:
-    b, edit = await _reopened(bench)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run())
-        await _asked(b)
-        b.loop.steer("rather not")
-
-    assert [event.status for event in b.of(ToolEnded)] == ["skipped_steering"]
-    assert edit.runs == []
-    assert b.sent(0)[-1] == "user: rather not"
 
 
 async def test_a_message_from_before_the_resume_follows_the_resumed_call(bench: BenchMaker) -> None:

@@ -9,10 +9,8 @@ from tui_agent.protocol.events import (
     SteeringDelivered,
     SteeringDropped,
     SteeringQueued,
-    SteeringRequeued,
 )
 from tui_agent.protocol.messages import TextBlock, UserMessage, user_message
-from tui_agent.protocol.run_events import HELD_REASON
 
 
 class QueueAgainstLists(RuleBasedStateMachine):
@@ -105,26 +103,6 @@ class QueueAgainstLists(RuleBasedStateMachine):
 
 
 TestQueueAgainstLists = QueueAgainstLists.TestCase
-
-
-def test_events_carry_position_kind_text_and_the_message_itself() -> None:
-    events: list[AgentEvent] = []
-    queue = SteeringQueue(events.append)
-    queue.put(user_message("one"))
-    message = queue.put(user_message("two"))
-
-    queue.hold(message.id)
-    queue.release(message.id, (TextBlock(text="three"),))
-    (first, second) = queue.take_steers()
-    queue.commit(first, "after step 1")
-    queue.requeue("the run was aborted")
-
-    assert events[1] == SteeringQueued(message_id=message.id, kind="steer", text="two", position=1, message=message)
-    assert events[2] == SteeringDropped(message_id=message.id, kind="steer", text="two", reason=HELD_REASON)
-    assert isinstance(events[3], SteeringQueued)
-    assert (events[3].text, events[3].position) == ("three", 1)
-    assert events[4] == SteeringDelivered(message_id=first.id, kind="steer", text="one", boundary="after step 1")
-    assert events[5] == SteeringRequeued(message_id=second.id, kind="steer", text="three", reason="the run was aborted")
 
 
 def test_a_message_moved_in_front_of_a_taken_one_is_delivered_first() -> None:

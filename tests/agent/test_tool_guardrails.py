@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig, GuardrailContext, GuardrailDecision
-from tui_agent.agent.guardrails import GuardrailKind
+from tui_agent.agent.guardrails import GuardrailKind, first_trip
 from tui_agent.execution import HookBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, GuardrailTripped, ToolEnded
@@ -126,3 +126,18 @@ def test_an_unknown_kind_of_guardrail_is_refused_because_it_would_never_run() ->
 
     with pytest.raises(ConfigurationError, match="guardrail mine has no kind 'tool-input'; there are input, output"):
         AgentLoop(AgentLoopConfig(provider=ScriptedProvider([]), guardrails=[Misspelt()]))
+
+
+CONTEXT = GuardrailContext("input", (), "system", None, 3)
+
+
+async def test_an_invalid_answer_lets_nothing_pass() -> None:
+    class Odd:
+        name, kind = "odd", "input"
+
+        async def check(self, context: GuardrailContext) -> bool:
+            return True
+
+    odd: Any = Odd()
+
+    assert await first_trip([odd], CONTEXT, [].append) == "guardrail odd answered a bool"

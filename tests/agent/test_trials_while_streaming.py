@@ -15,21 +15,17 @@ from tests.support.trial_directories import CopiedLayers, TrialTool
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.guardrails import GuardrailDecision
-from tui_agent.agent.snapshot import AgentLoopSnapshot
-from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.agent.loop_config import AgentLoopSnapshot
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import (
-    ApprovalRequested,
     ApprovalResolved,
     ChangesDiscarded,
     ChangesKept,
-    FileChanged,
-    MessageEnded,
-    SteeringDelivered,
     ToolEnded,
     ToolStarted,
 )
-from tui_agent.protocol.messages import AssistantMessage, UserMessage
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.providers import ScriptedProvider, Wait, fail
 from tui_agent.providers.scripted_provider import call, reply
@@ -72,22 +68,6 @@ def desk(bench: BenchMaker, tmp_path: Path) -> Desk:
     return Desk(bench, tmp_path)
 
 
-@pytest.mark.parametrize("stream_tools", ["allowed", "safe_only"])
-async def test_a_command_starts_early_and_its_question_follows_the_message(desk: Desk, stream_tools: Any) -> None:
-    gate = Wait(asyncio.Event())
-    options = ExecutionOptions(stream_tools=stream_tools)
-    b = desk.agent([reply("I", call("command", write=WRITE), gate), "Done."], options=options)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("go"))
-        await desk.until_ran()
-        assert (desk.asked, desk.file.read_text(), b.of(ApprovalRequested)) == ([], "old", [])
-        gate.gate.set()
-
-    assert desk.file.read_text() == "new"
-    ends = [event for event in b.events if isinstance(event, MessageEnded | ApprovalRequested | FileChanged)]
-    assert [type(event).__name__ for event in ends][1:4] == ["MessageEnded", "ApprovalRequested", "FileChanged"]
-
-
 @pytest.mark.parametrize("is_repeated", [True, False])
 @pytest.mark.parametrize("seconds", [0, 0.05])
 async def test_a_command_of_a_broken_answer_is_adopted_once_or_leaves_no_trace(
@@ -126,26 +106,6 @@ async def test_a_refused_answer_discards_what_its_command_changed(desk: Desk) ->
     assert (desk.file.read_text(), desk.tool.layers.left, desk.asked) == ("old", [], [])
     assert len(b.of(ChangesDiscarded)) == 1
     assert b.of(ToolEnded)[0].status == "cancelled"
-
-
-async def test_a_message_leaves_the_question_about_changes_open(desk: Desk) -> None:
-    gate = ApprovalGate(interactive=True)
-    b = desk.agent([reply("", call("command", write=WRITE)), "Done."], gate=gate)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("go"))
-        while not gate.pending:
-            await asyncio.sleep(0)
-        b.loop.steer("also the tests")
-        for _ in range(20):
-            await asyncio.sleep(0)
-        (request,) = gate.pending
-        assert not b.of(SteeringDelivered)
-        assert gate.resolve(request.request_id, YES)
-
-    assert desk.file.read_text() == "new"
-    kept, delivered = b.of(ChangesKept)[0], b.of(SteeringDelivered)[0]
-    assert b.events.index(kept) < b.events.index(delivered)
-    assert isinstance(b.loop.history.messages()[1], AssistantMessage)
 
 
 @pytest.mark.parametrize("how", ["abort", "stop"])

@@ -1,24 +1,14 @@
 """Fixtures of the requirement tests: an agent with a scripted model, and the built-in tools over a real directory."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.agent.harness import BenchMaker
+from tests.agent.conftest import bench as bench
 from tests.support.validating_bus import judged as judged
 from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.tool import Tool
 from tui_agent.tools import Workspace, default_tools
-
-
-@pytest.fixture
-def bench() -> Iterator[BenchMaker]:
-    """Return a maker of agents whose events are validated when the test ends."""
-    maker = BenchMaker()
-    yield maker
-    for made in maker.benches:
-        made.judge()
 
 
 @pytest.fixture

@@ -191,35 +191,25 @@ async def test_s0_8_there_is_one_poll_after_each_chunk_including_the_last(count:
     assert steering.polls == polls
 
 
-async def test_s0_9_steering_skips_every_call_of_later_chunks_in_order_and_ends_polling() -> None:
-    ran, steering = await steered(7, Batched(2), at_poll=2)
+@table(
+    ("count", "at_poll", "ran_calls", "polls"),
+    [(7, 2, 4, 2), (5, 1, 2, 1), (4, 2, 4, 2), (5, None, 5, 3)],
+)
+async def test_s0_9_s0_10_s0_11_s0_12_s0_23_steering_skips_later_chunks_in_order_and_ends_polling(
+    count: int, at_poll: int | None, ran_calls: int, polls: int
+) -> None:
+    ran, steering = await steered(count, Batched(2), at_poll)
 
-    assert ran.statuses == ["ok"] * 4 + ["skipped_steering"] * 3
-    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
-    assert steering.polls == 2
-    assert [event.call_id for event in ran.of(ToolEnded)][4:] == ["c4", "c5", "c6"]
-
-
-async def test_s0_10_steering_after_the_last_chunk_is_returned_and_skips_nothing() -> None:
-    ran, _ = await steered(4, Batched(2), at_poll=2)
-
-    assert ran.statuses == ["ok"] * 4
-    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
-
-
-async def test_s0_11_without_steering_all_chunks_run_and_the_messages_are_none() -> None:
-    ran, steering = await steered(5, Batched(2), at_poll=None)
-
-    assert ran.statuses == ["ok"] * 5
-    assert ran.result.steering_messages is None
-    assert steering.polls == 3
-
-
-async def test_s0_12_results_come_chunk_by_chunk_and_skipped_ones_last() -> None:
-    ran, _ = await steered(5, Batched(2), at_poll=1)
-
-    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3", "c4"]
-    assert [SKIPPED in message.text for message in ran.result.tool_results] == [False, False, True, True, True]
+    assert ran.statuses == ["ok"] * ran_calls + ["skipped_steering"] * (count - ran_calls)
+    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"] * (at_poll is not None)
+    assert (ran.result.steering_messages is None) is (at_poll is None)
+    assert steering.polls == polls
+    assert [message.call_id for message in ran.result.tool_results] == [f"c{number}" for number in range(count)]
+    assert [SKIPPED in text for text in ran.texts] == [number >= ran_calls for number in range(count)]
+    skipped = [f"c{number}" for number in range(ran_calls, count)]
+    told = event_sequence(ran.events)
+    ends = [one for name in skipped for one in end_of(name, "act", ran.texts[-1], is_error=True)]
+    assert told[len(told) - len(ends) :] == ends
 
 
 # --- sequential -------------------------------------------------------------------------------------------------------
@@ -239,26 +229,22 @@ async def test_s0_13_a_call_starts_after_the_previous_result_message_is_publishe
     ]
 
 
-async def test_s0_14_there_is_one_poll_after_each_call_and_none_before_the_first() -> None:
+@table(("at_poll", "polls"), [(None, 4), (2, 2)])
+async def test_s0_14_s0_15_one_poll_follows_each_call_and_steering_skips_every_later_one(
+    at_poll: int | None, polls: int
+) -> None:
     began: list[int] = []
-    steering = Steering()
+    steering = Steering(at_poll)
 
     async def note(arguments: JsonObject, context: ToolContext) -> ToolResult:
         began.append(steering.polls)
         return ToolResult()
 
-    await run([ScriptedTool(behaviour=note)], calls("act", "act", "act"), literal(Sequential()), steering=steering)
+    ran = await run([ScriptedTool(behaviour=note)], calls(*["act"] * 4), literal(Sequential()), steering=steering)
 
-    assert began == [0, 1, 2]
-    assert steering.polls == 3
-
-
-async def test_s0_15_steering_skips_every_later_call() -> None:
-    ran, steering = await steered(4, Sequential(), at_poll=2)
-
-    assert ran.statuses == ["ok", "ok", "skipped_steering", "skipped_steering"]
-    assert ran.result.steering_messages
-    assert steering.polls == 2
+    assert began == [*range(polls)]
+    assert ran.statuses == ["ok"] * polls + ["skipped_steering"] * (4 - polls)
+    assert steering.polls == polls
 
 
 @table("strategy", STRATEGIES)
@@ -281,27 +267,14 @@ async def test_s0_16_steering_never_interrupts_a_running_call(strategy: Strategy
 # --- a batch ----------------------------------------------------------------------------------------------------------
 
 
-def test_s0_17_all_calls_are_started_and_awaited_and_a_failure_affects_no_other() -> None:
-    async def fail_at_once(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        raise ValueError("broken")
-
-    async def work() -> tuple[Ran, float]:
-        began = asyncio.get_running_loop().time()
-        tools = [ScriptedTool("slow", sleeping(9)), ScriptedTool("fail", fail_at_once)]
-        ran = await run(tools, calls("slow", "fail", "slow"), literal(Parallel()))
-        return ran, asyncio.get_running_loop().time() - began
-
-    ran, took = run_virtual(work())
-
-    assert ran.statuses == ["ok", "error", "ok"]
-    assert took == 9
-
-
-def test_s0_18_results_are_in_call_order_whatever_the_order_of_ends() -> None:
+def test_s0_17_s0_18_all_calls_of_a_batch_are_awaited_and_their_results_are_in_call_order() -> None:
     ran = Timeline([3, 1, 2], Parallel()).ran
-
     assert [event.call_id for event in ran.of(ToolEnded)] == ["c1", "c2", "c0"]
     assert ran.texts == ["c0", "c1", "c2"]
+
+    tools = [ScriptedTool("slow", sleeping(9)), ScriptedTool("fail", fail)]
+    failed = run_virtual(run(tools, calls("slow", "fail", "slow"), literal(Parallel())))
+    assert failed.statuses == ["ok", "error", "ok"]
 
 
 async def test_s0_19_a_batch_polls_once_at_its_end_and_skips_nothing() -> None:
@@ -358,17 +331,6 @@ async def test_s0_22_neither_the_tool_nor_a_hook_runs_for_a_skipped_call() -> No
     assert heard == [("before", "c0"), ("after", "c0")]
 
 
-async def test_s0_23_events_of_skipped_calls_follow_all_others_in_call_order() -> None:
-    ran, _ = await steered(5, Batched(2), at_poll=1)
-
-    told = event_sequence(ran.events)
-    first_skip = told.index(next(one for one in told if one[1] == "c2"))
-    assert {one[1] for one in told[:first_skip]} == {"c0", "c1"}
-    assert told[first_skip:] == [
-        one for name in ("c2", "c3", "c4") for one in end_of(name, "act", ran.texts[2], is_error=True)
-    ]
-
-
 # --- one call ---------------------------------------------------------------------------------------------------------
 
 
@@ -403,27 +365,17 @@ async def test_s0_25_the_hook_runs_before_any_event_and_receives_the_original_ar
     assert result.tool_results[0].text == "act {'n': 1}"
 
 
-async def test_s0_26_a_rejected_call_does_not_run() -> None:
-    tool = ScriptedTool()
-    hooks = HookBus()
-    hooks.before_tool(lambda question: False)
-
-    ran = await run([tool], calls("act"), literal(Sequential()), hooks=hooks)
-
-    assert tool.calls == []
-    assert ran.result.tool_results[0].content == (TextBlock(text=VETO),)
-    assert ran.result.tool_results[0].is_error
-
-
 @pytest.mark.parametrize("name", ["act", "nothing"])
-async def test_s0_27_a_veto_publishes_end_and_message_but_no_start_and_runs_no_after_hook(name: str) -> None:
+async def test_s0_26_s0_27_a_vetoed_call_does_not_run_has_no_start_and_runs_no_after_hook(name: str) -> None:
+    tool = ScriptedTool()
     after: list[Any] = []
     hooks = HookBus()
     hooks.before_tool(lambda question: False)
     hooks.after_tool_observer(after.append)
 
-    ran = await run([ScriptedTool()], calls(name), literal(Sequential()), hooks=hooks)
+    ran = await run([tool], calls(name), literal(Sequential()), hooks=hooks)
 
+    assert tool.calls == []
     assert event_sequence(ran.events) == end_of("c0", name, VETO, is_error=True)
     assert after == []
 
@@ -493,43 +445,19 @@ async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_no_
     assert set(bench.ended()) == {"c0", "c1", "c2"}
 
 
-async def test_s0_31_hooks_receive_the_text_blocks_of_an_update_joined() -> None:
-    heard: list[str] = []
-    hooks = HookBus()
-    hooks.before_update(lambda question: heard.append(question.text))
-
-    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        context.on_update(ToolResult(content=(TextBlock(text="first"), TextBlock(text="second"))))
-        return ToolResult()
-
-    await run([ScriptedTool(behaviour=update)], calls("act"), literal(Sequential()), hooks=hooks)
-
-    assert heard == ["first\nsecond"]
-
-
-async def test_s0_32_the_before_update_hook_suppresses_one_update_and_the_tool_continues() -> None:
-    hooks = HookBus()
-    hooks.before_update(lambda question: question.text != "two")
-
-    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()), hooks=hooks)
-
-    assert [event.partial.text for event in ran.of(ToolUpdated)] == ["one", "three"]
-    assert ran.texts == ["done"]
-
-
-async def test_s0_33_an_accepted_update_is_published_with_the_whole_partial_result() -> None:
-    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
-
-    partials = [event.partial for event in ran.of(ToolUpdated)]
-    assert partials[0] == ToolResult.of_text("one", details={"part": "one"})
-    assert len(partials) == 3
-
-
-async def test_s0_34_the_after_update_hook_runs_after_the_event_and_only_if_it_was_published() -> None:
+async def test_s0_31_s0_32_s0_34_hooks_hear_an_update_before_and_after_its_event_and_suppress_it() -> None:
     heard: list[Any] = []
     bus = ValidatingBus(literal(Sequential()))
     hooks = HookBus()
-    hooks.before_update(lambda question: question.text != "two")
+
+    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.on_update(ToolResult(content=(TextBlock(text="first"), TextBlock(text="second"))))
+        return await updating(arguments, context)
+
+    @hooks.before_update
+    def before(question: Any) -> bool:
+        heard.append(question.text)
+        return question.text != "two"
 
     @hooks.after_update
     def after(question: Any) -> None:
@@ -537,34 +465,38 @@ async def test_s0_34_the_after_update_hook_runs_after_the_event_and_only_if_it_w
         heard.append((question.text, [event.partial.text for event in told if isinstance(event, ToolUpdated)]))
 
     with bus.subscribe(merge=False) as subscription:
-        tool, options = ScriptedTool(behaviour=updating), literal(Sequential())
-        await execute_tool_calls([tool], calls("act"), bus=bus, hooks=hooks, options=options)
+        tool, options = ScriptedTool(behaviour=update), literal(Sequential())
+        result = await execute_tool_calls([tool], calls("act"), bus=bus, hooks=hooks, options=options)
 
-    assert heard == [("one", ["one"]), ("three", ["three"])]
+    # The blocks of an update are one text; what was suppressed reaches neither the after hook nor the events.
+    published = ["first\nsecond", "one", "three"]
+    assert [one for one in heard if isinstance(one, str)] == ["first\nsecond", "one", "two", "three"]
+    assert [one for one in heard if isinstance(one, tuple)] == [(text, [text]) for text in published]
+    assert [message.text for message in result.tool_results] == ["done"]
 
 
-async def test_s0_35_progress_is_published_with_id_and_name_and_bypasses_update_hooks() -> None:
-    hooks = HookBus()
+async def test_s0_33_s0_35_s0_36_s0_43_one_call_publishes_start_reports_end_and_message() -> None:
     asked: list[str] = []
+    hooks = HookBus()
 
     @hooks.before_update
-    def before(question: Any) -> bool:
+    def before(question: Any) -> None:
         asked.append(question.text)
-        return False
 
     ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()), hooks=hooks)
 
-    assert asked == ["one", "two", "three"]
-    assert [one for one in event_sequence(ran.events) if one[0] in ("Update", "Progress")] == [
-        ("Progress", "c0", "act", "after one"),
-        ("Progress", "c0", "act", "after two"),
-        ("Progress", "c0", "act", "after three"),
+    assert event_sequence(ran.events) == [
+        ("Start", "c0", "act", {}),
+        *[
+            report
+            for text in ("one", "two", "three")
+            for report in (("Update", "c0", "act", text), ("Progress", "c0", "act", f"after {text}"))
+        ],
+        *end_of("c0", "act", "done"),
     ]
-
-
-async def test_s0_36_a_tool_that_returns_produces_its_result_without_an_error() -> None:
-    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
-
+    assert ran.of(ToolUpdated)[0].partial == ToolResult.of_text("one", details={"part": "one"})
+    # Progress passes no update hook.
+    assert asked == ["one", "two", "three"]
     assert [(message.text, message.is_error) for message in ran.result.tool_results] == [("done", False)]
 
 
@@ -618,35 +550,17 @@ async def test_s0_40_the_after_hook_runs_between_end_and_message(name: str, is_e
     assert rest == ["message.started", "message.ended", "tool.batch_ended"]
 
 
-async def test_s0_41_a_result_message_has_these_fields_and_its_creation_time() -> None:
+async def test_s0_41_s0_42_start_and_end_of_the_message_carry_the_same_message_after_the_calls_end() -> None:
     before = now_ms()
     ran = await run([ScriptedTool()], calls("act"), literal(Sequential()))
 
+    ended, message_started, message_ended = ran.events[-4:-1]
     (message,) = ran.result.tool_results
     assert (message.call_id, message.tool_name, message.text, message.is_error) == ("c0", "act", "act {}", False)
     assert before <= message.timestamp <= now_ms()
-
-
-async def test_s0_42_start_and_end_of_the_message_carry_the_same_message_after_the_calls_end() -> None:
-    ran = await run([ScriptedTool()], calls("act"), literal(Sequential()))
-
-    ended, message_started, message_ended = ran.events[-4:-1]
-    assert isinstance(ended, ToolEnded)
-    (message,) = ran.result.tool_results
-    assert message_started.type == "message.started"
-    assert message_ended.type == "message.ended"
+    assert (ended.type, message_started.type, message_ended.type) == ("tool.ended", "message.started", "message.ended")
     assert message_started.message_id == message_ended.message_id == message.id
     assert message_ended.message == message
-
-
-async def test_s0_43_the_order_of_one_call_is_start_updates_end_message() -> None:
-    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
-
-    reports = [(kind, text) for text in ("one", "two", "three") for kind in ("Update", "Progress")]
-    told = event_sequence(ran.events)
-    assert told[0] == ("Start", "c0", "act", {})
-    assert [(one[0], one[3].removeprefix("after ")) for one in told[1:7]] == reports
-    assert told[7:] == end_of("c0", "act", "done")
 
 
 async def test_s0_44_concurrent_calls_interleave_and_each_end_is_published_when_that_call_ends() -> None:
@@ -674,61 +588,3 @@ async def test_s0_45_every_event_names_its_call_so_parallel_calls_can_be_disting
         assert {event.call_id for event in ran.of(kind)} == set(names), kind
     per_call = {name: [one[0] for one in event_sequence(ran.events) if one[1] == name] for name in names}
     assert len({tuple(kinds) for kinds in per_call.values()}) == 1
-
-
-# --- the preset, whole ------------------------------------------------------------------------------------------------
-
-
-async def test_the_preset_publishes_these_events_for_every_kind_of_call() -> None:
-    """Run sequentially with hooks: a suppressed update, a veto, a failure, an unknown tool, and steering before the
-    end."""
-    heard: list[Any] = []
-    hooks = heard_hooks(heard)
-    hooks.before_tool(lambda question: question.call.name != "rm")
-    hooks.before_update(lambda question: question.text != "two")
-    tools = [ScriptedTool(behaviour=updating), ScriptedTool("fail", fail), ScriptedTool("rm")]
-    asked = calls("act", "rm", "fail", "nothing", "act", "rm")
-
-    ran = await run(tools, asked, literal(Sequential()), hooks=hooks, steering=Steering(at_poll=4))
-
-    skipped = ran.texts[4]
-    assert skipped.startswith(SKIPPED)
-    assert event_sequence(ran.events) == [
-        ("Start", "c0", "act", {}),
-        ("Update", "c0", "act", "one"),
-        ("Progress", "c0", "act", "after one"),
-        ("Progress", "c0", "act", "after two"),
-        ("Update", "c0", "act", "three"),
-        ("Progress", "c0", "act", "after three"),
-        *end_of("c0", "act", "done"),
-        *end_of("c1", "rm", VETO, is_error=True),
-        *whole("c2", "fail", "the disk is full", is_error=True),
-        *whole("c3", "nothing", "Tool nothing not found", is_error=True),
-        *end_of("c4", "act", skipped, is_error=True),
-        *end_of("c5", "rm", skipped, is_error=True),
-    ]
-    assert heard == [
-        *[("before", "c0"), ("after", "c0")],
-        ("before", "c1"),
-        *[("before", "c2"), ("after", "c2")],
-        *[("before", "c3"), ("after", "c3")],
-    ]
-
-
-async def test_the_preset_in_batches_publishes_each_chunk_completely_before_the_next() -> None:
-    asked = calls("act", "nothing", "fail", "act", "act")
-
-    ran = await run([ScriptedTool(), ScriptedTool("fail", fail)], asked, literal(Batched(2)), steering=Steering(2))
-
-    told = event_sequence(ran.events)
-    chunks = [told[:8], told[8:16], told[16:]]
-    assert [{one[1] for one in chunk} for chunk in chunks] == [{"c0", "c1"}, {"c2", "c3"}, {"c4"}]
-    expected = {
-        "c0": whole("c0", "act", "act {}"),
-        "c1": whole("c1", "nothing", "Tool nothing not found", is_error=True),
-        "c2": whole("c2", "fail", "the disk is full", is_error=True),
-        "c3": whole("c3", "act", "act {}"),
-        "c4": end_of("c4", "act", ran.texts[4], is_error=True),
-    }
-    for name, sequence in expected.items():
-        assert [one for one in told if one[1] == name] == sequence

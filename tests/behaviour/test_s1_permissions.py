@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.harness import Bench, BenchMaker, ScriptedTool
-from tests.behaviour.event_sequences import end_of, event_sequence, whole
+from tests.agent.harness import BenchMaker, ScriptedTool
 from tests.execution.kit import FakePolicy, call, calls, run, sleeping
 from tests.execution.kit import ScriptedTool as EngineTool
 from tests.support.table import table
@@ -21,11 +20,10 @@ from tui_agent.protocol.events import (
     PermissionDecided,
     RequestBuilt,
     ToolEnded,
-    ToolQueued,
     ToolStarted,
 )
 from tui_agent.protocol.hooks import ModifyArguments
-from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
+from tui_agent.protocol.messages import AssistantMessage, JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.providers import Wait, reply
@@ -68,10 +66,9 @@ def spans_of(*asked: str, **tools: dict[str, Any]) -> dict[str, tuple[float, flo
 # --- the flow ---------------------------------------------------------------------------------------------------------
 
 
-async def test_s1_1_the_flow_is_answer_checks_execution_hooks_results_next_request(bench: BenchMaker) -> None:
+async def test_s1_1_s1_4_s1_5_the_flow_is_answer_checks_execution_hooks_results_next_request(bench: BenchMaker) -> None:
     hooks = HookBus()
-    heard: list[str] = []
-    hooks.after_tool(lambda question: heard.append(f"after {question.call.id}"))
+    hooks.after_tool(lambda question: ToolResult.of_text(f"{question.result.text}, seen by a hook"))
     b = bench([reply(said_call("look"), said_call("act")), "Done."], *both(), hooks=hooks, options=LITERAL)
 
     await b.loop.run("Go")
@@ -81,8 +78,9 @@ async def test_s1_1_the_flow_is_answer_checks_execution_hooks_results_next_reque
         told = [(event.type, place) for place, event in enumerate(b.events) if getattr(event, "call_id", "") == call_id]
         order = [kind for kind, place in told if first < place < second and kind in FLOW]
         assert order == list(FLOW), call_id
-    assert heard == ["after call_1", "after call_2"]
-    assert b.sent(1)[-2:] == ["tool_result: look", "tool_result: act"]
+    assert b.sent(1)[-2:] == ["tool_result: look, seen by a hook", "tool_result: act, seen by a hook"]
+    assert [event.content[0].text for event in b.of(ToolEnded)] == ["look, seen by a hook", "act, seen by a hook"]
+    assert [line.partition(":")[0] for line in b.sent(1)] == ["user", "assistant", *["tool_result"] * 2]
 
 
 FLOW = ("tool.queued", "permission.decided", "tool.started", "tool.ended", "message.started")
@@ -128,28 +126,6 @@ async def test_s1_3_all_calls_are_checked_before_any_runs_and_a_failed_check_doe
     assert max(checks) < min(place for place, line in enumerate(ran.types) if line.startswith("tool.started"))
 
 
-async def test_s1_4_after_tool_hooks_run_before_the_result_reaches_the_model(bench: BenchMaker) -> None:
-    hooks = HookBus()
-    hooks.after_tool(lambda question: ToolResult.of_text(f"{question.result.text}, seen by a hook"))
-    b = bench([reply(said_call("act")), "Done."], ScriptedTool("act"), hooks=hooks, options=LITERAL)
-
-    await b.loop.run("Go")
-
-    assert b.sent(1)[-1] == "tool_result: act, seen by a hook"
-    assert [event.content[0].text for event in b.of(ToolEnded)] == ["act, seen by a hook"]
-
-
-async def test_s1_5_all_results_are_in_the_conversation_before_the_next_request(bench: BenchMaker) -> None:
-    b = bench([reply(*[said_call(name) for name in ("look", "act", "look")]), "Done."], *both(), options=LITERAL)
-
-    await b.loop.run("Go")
-
-    second = [place for place, event in enumerate(b.events) if isinstance(event, RequestBuilt)][1]
-    results = [e for e in b.events[:second] if isinstance(e, MessageEnded) and isinstance(e.message, ToolResultMessage)]
-    assert len(results) == 3
-    assert [line.partition(":")[0] for line in b.sent(1)] == ["user", "assistant", *["tool_result"] * 3]
-
-
 # --- batching ---------------------------------------------------------------------------------------------------------
 
 
@@ -174,24 +150,13 @@ def test_s1_6_read_only_defaults_to_no_and_concurrency_safe_to_read_only() -> No
     assert (Reading().is_read_only({}), Reading().is_concurrency_safe({})) == (True, True)
 
 
-def test_s1_7_safe_calls_run_concurrently() -> None:
-    spans = spans_of("look", "look", "look", look={"read_only": True})
+def test_s1_7_s1_8_s1_9_safe_calls_run_together_and_mutating_ones_one_at_a_time_in_order() -> None:
+    spans = spans_of("act", "look", "write", "look", "act", look={"read_only": True}, act={}, write={})
 
-    assert len(set(spans.values())) == 1
-
-
-def test_s1_8_mutating_calls_run_one_at_a_time_in_the_models_order() -> None:
-    spans = spans_of("act", "look", "write", "act", look={"read_only": True}, act={}, write={})
-
-    ordered = sorted((name for name in spans if name != "c1"), key=lambda name: spans[name])
-    assert ordered == ["c0", "c2", "c3"]
+    assert spans["c1"] == spans["c3"]
     assert spans["c1"] < spans["c0"], "safe calls come first in this preset"
-
-
-def test_s1_9_two_mutating_calls_never_overlap() -> None:
-    spans = spans_of("act", "write", "act", "look", act={}, write={}, look={"read_only": True})
-
-    for one, other in [("c0", "c1"), ("c1", "c2"), ("c0", "c2")]:
+    assert spans["c0"] < spans["c2"] < spans["c4"]
+    for one, other in [("c0", "c2"), ("c2", "c4"), ("c0", "c4")]:
         assert not overlapping(spans, one, other)
 
 
@@ -302,9 +267,9 @@ async def test_s1_18_a_check_returns_allow_deny_or_ask_and_ask_waits_for_the_use
 # --- the streaming executor -------------------------------------------------------------------------------------------
 
 
-async def streamed(bench: BenchMaker, look: ScriptedTool) -> tuple[Bench, asyncio.Event, list[str]]:
-    """Run an agent whose answer continues after a call until the gate opens; return the calls that ran by then."""
+async def test_s1_19_s1_20_a_call_starts_as_soon_as_its_own_arguments_are_complete(bench: BenchMaker) -> None:
     gate, reached = asyncio.Event(), asyncio.Event()
+    look = ScriptedTool("look", read_only=True)
     answer = reply(said_call("look", n=1), "and while it runs", Wait(gate, reached), "the answer goes on.")
     b = bench([answer, "Done."], look, options=LITERAL)
     async with asyncio.TaskGroup() as group:
@@ -313,29 +278,17 @@ async def streamed(bench: BenchMaker, look: ScriptedTool) -> tuple[Bench, asynci
         await look.started.wait()
         before = [event.type for event in b.events if event.type in ("tool.started", "message.ended")]
         gate.set()
-    return b, gate, before
-
-
-async def test_s1_19_a_call_starts_as_soon_as_its_own_arguments_are_complete(bench: BenchMaker) -> None:
-    look = ScriptedTool("look", read_only=True)
-    _, _, before = await streamed(bench, look)
 
     assert before == ["message.ended", "tool.started"], "the user's message, then the call, without the answer"
     assert look.runs == [{"n": 1}]
-
-
-async def test_s1_20_execution_overlaps_with_the_rest_of_the_answer(bench: BenchMaker) -> None:
-    b, _, _ = await streamed(bench, ScriptedTool("look", read_only=True))
-
-    events = b.events
-    started = next(place for place, event in enumerate(events) if isinstance(event, ToolStarted))
-    ended = [
+    started = next(place for place, event in enumerate(b.events) if isinstance(event, ToolStarted))
+    ended = next(
         place
-        for place, event in enumerate(events)
+        for place, event in enumerate(b.events)
         if isinstance(event, MessageEnded) and isinstance(event.message, AssistantMessage)
-    ]
-    assert started < ended[0]
-    assert b.told[started].mono <= b.told[ended[0]].mono
+    )
+    assert started < ended
+    assert b.told[started].mono <= b.told[ended].mono
 
 
 async def test_s1_21_a_call_whose_block_is_incomplete_never_starts(bench: BenchMaker) -> None:
@@ -352,23 +305,21 @@ async def test_s1_21_a_call_whose_block_is_incomplete_never_starts(bench: BenchM
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-async def test_s1_22_a_denial_is_a_result_that_says_so_and_the_run_continues(bench: BenchMaker) -> None:
-    policy = FakePolicy({"act": "deny"})
-    b = bench([reply(said_call("act")), "Then I do without."], ScriptedTool("act"), policy=policy, options=LITERAL)
+@table(
+    ("verdict", "text"),
+    [("deny", "Permission denied: act is deny"), ("allow", "disk full")],
+)
+async def test_s1_22_s1_23_a_denial_or_a_failure_is_the_text_of_the_result_and_the_run_continues(
+    bench: BenchMaker, verdict: str, text: str
+) -> None:
+    act, policy = ScriptedTool("act", error=OSError("disk full")), FakePolicy({"act": verdict})
+    b = bench([reply(said_call("act")), "Then I do without."], act, policy=policy, options=LITERAL)
 
     report = await b.loop.run("Go")
 
-    assert b.sent(1)[-1] == "tool_result: Permission denied: act is deny"
-    assert (report.reason, report.final_text) == ("done", "Then I do without.")
-
-
-async def test_s1_23_a_tools_failure_is_the_text_of_the_result(bench: BenchMaker) -> None:
-    b = bench([reply(said_call("act")), "I see."], ScriptedTool("act", error=OSError("disk full")), options=LITERAL)
-
-    await b.loop.run("Go")
-
-    assert b.sent(1)[-1] == "tool_result: disk full"
+    assert b.sent(1)[-1] == f"tool_result: {text}"
     assert b.results[0].is_error
+    assert (report.reason, report.final_text) == ("done", "Then I do without.")
 
 
 def test_s1_24_a_call_that_exceeds_its_time_limit_is_cancelled_through_its_token_and_answered() -> None:
@@ -432,40 +383,3 @@ def test_s1_28_tool_executor_and_registry_are_three_separate_parts() -> None:
     assert "ToolExecutor" not in tool_file
     assert "ToolRegistry" not in tool_file
     assert "ToolExecutor" not in registry_file
-
-
-# --- the preset, whole ------------------------------------------------------------------------------------------------
-
-
-async def test_the_preset_publishes_these_events_for_every_kind_of_call() -> None:
-    """Run safe calls first and together, then the others one at a time; results follow in call order."""
-
-    async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        raise ValueError("broken")
-
-    tools = [EngineTool("look", read_only=True), EngineTool(), EngineTool("rm"), EngineTool("fail", fail)]
-    asked = [*calls("act", "look", "rm", "fail"), ToolCall(id="c4", name="look", malformed="cut"), call("nil", "c5")]
-
-    ran = await run(tools, asked, LITERAL, policy=FakePolicy({"rm": "deny"}))
-
-    told = event_sequence(ran.events)
-    unknown = "Tool nil not found. Available tools: look, act, rm, fail."
-    ends: list[tuple[str, str, str, bool]] = [
-        ("c0", "act", "act {}", False),
-        ("c1", "look", "look {}", False),
-        ("c2", "rm", "Permission denied: rm is deny", True),
-        ("c3", "fail", "broken", True),
-        ("c4", "look", "Invalid arguments for look: cut", True),
-        ("c5", "nil", unknown, True),
-    ]
-    messages = [one for ended in ends for one in end_of(*ended[:3], is_error=ended[3])[1:]]
-    assert told[-12:] == messages
-    assert {one[1]: one for one in told if one[0] == "End"} == {
-        ended[0]: end_of(*ended[:3], is_error=ended[3])[0] for ended in ends
-    }
-    assert [one[:3] for one in told if one[0] == "Start"] == [
-        whole("c1", "look", "")[0][:3],
-        whole("c0", "act", "")[0][:3],
-        whole("c3", "fail", "")[0][:3],
-    ]
-    assert [event.call_id for event in ran.of(ToolQueued)] == [one.id for one in asked]

@@ -82,24 +82,18 @@ async def test_s2_1_one_async_function_takes_tools_message_signal_event_sink_and
     assert [message.text for message in no_tools.steering_messages or ()] == ["wait"]
 
 
-async def test_s2_2_all_calls_of_the_message_run_and_without_calls_none() -> None:
+async def test_s2_2_s2_3_s2_11_all_calls_of_the_message_run_in_its_order_and_without_calls_none() -> None:
     bus = ValidatingBus(LITERAL)
+    asked = message_of(*calls("b", "a", "nothing", "a"))
     with bus.subscribe(merge=False) as subscription:
         empty = await execute_tool_calls([ScriptedTool()], message_of(), bus=bus, options=LITERAL)
         assert subscription.drain() == []
-        full = await execute_tool_calls([ScriptedTool()], message_of(*calls("act", "act")), bus=bus, options=LITERAL)
+        tools = [ScriptedTool("a"), ScriptedTool("b")]
+        full = await execute_tool_calls(tools, asked, bus=bus, options=LITERAL)
 
     assert (empty.tool_results, empty.steering_messages) == ((), None)
-    assert [message.call_id for message in full.tool_results] == ["c0", "c1"]
-
-
-def test_s2_3_calls_are_taken_in_message_order_and_other_blocks_are_ignored() -> None:
-    asked = calls("b", "a", "c")
-
-    message = message_of(*asked)
-
-    assert message.tool_calls == tuple(asked)
-    assert {block.type for block in message.content} == {"thinking", "text", "tool_call"}
+    assert {block.type for block in asked.content} == {"thinking", "text", "tool_call"}
+    assert [message.call_id for message in full.tool_results] == ["c0", "c1", "c2", "c3"]
 
 
 async def test_s2_4_all_starts_are_published_in_call_order_before_any_tool_runs() -> None:
@@ -189,26 +183,15 @@ async def test_s2_9_there_is_one_poll_after_the_end_and_message_events() -> None
 
 
 @pytest.mark.parametrize(("at_poll", "texts"), [(None, None), (1, ["stop that"])])
-async def test_s2_10_steering_messages_are_none_if_none_were_queued(at_poll: int | None, texts: Any) -> None:
-    ran = await run([ScriptedTool()], calls("act"), LITERAL, steering=Steering(at_poll))
+async def test_s2_10_s2_12_s2_23_the_outcome_has_the_steering_messages_or_none_and_no_call_is_skipped(
+    at_poll: int | None, texts: Any
+) -> None:
+    ran = await run([ScriptedTool()], calls("act", "act", "act"), LITERAL, steering=Steering(at_poll))
 
     found = ran.result.steering_messages
     assert (None if found is None else [message.text for message in found]) == texts
-
-
-async def test_s2_11_each_call_has_one_result_in_the_original_order() -> None:
-    ran = await run([ScriptedTool("b"), ScriptedTool("a")], calls("b", "a", "nothing", "a"), LITERAL)
-
-    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3"]
-
-
-async def test_s2_12_steering_skips_no_calls_on_this_path() -> None:
-    tool = ScriptedTool()
-
-    ran = await run([tool], calls("act", "act", "act"), LITERAL, steering=Steering(at_poll=1))
-
-    assert tool.calls == ["c0", "c1", "c2"]
     assert ran.statuses == ["ok"] * 3
+    assert ToolExecutionResult() == ToolExecutionResult(tool_results=(), steering_messages=None)
 
 
 # --- skip_tool_call ---------------------------------------------------------------------------------------------------
@@ -268,19 +251,16 @@ def test_s2_16_a_lookup_returns_the_tool_or_none_even_without_any_tools() -> Non
     assert ToolRegistry(None).find("act") is None
 
 
-@table(("name", "text", "is_error"), [("act", "act {}", False), ("fail", "no such thing", True), ("x", None, True)])
-async def test_s2_17_one_call_returns_a_result_and_an_error_flag(name: str, text: str | None, is_error: bool) -> None:
-    ran = await run([ScriptedTool(), ScriptedTool("fail", raising)], calls(name), LITERAL)
+async def test_s2_17_s2_18_s2_20_s2_21_a_failing_or_unknown_tool_is_an_error_result_and_affects_no_other() -> None:
+    tools = [ScriptedTool(behaviour=updating), ScriptedTool("fail", raising)]
+    asked = [call("act", "c0", updates=3), call("fail", "c1"), call("x", "c2"), call("act", "c3", updates=1)]
 
-    assert ran.result.tool_results[0].is_error is is_error
-    assert ran.texts[0] == (text or "Tool x not found")
+    ran = await run(tools, asked, LITERAL)
 
-
-async def test_s2_18_an_unknown_tool_produces_an_error_result_and_no_exception() -> None:
-    ran = await run(None, calls("act"), LITERAL)
-
-    assert ran.texts == ["Tool act not found"]
-    assert ran.statuses == ["not_found"]
+    assert ran.statuses == ["ok", "error", "not_found", "ok"]
+    assert ran.texts == ["done c0", "no such thing", "Tool x not found", "done c3"]
+    assert [message.is_error for message in ran.result.tool_results] == [False, True, True, False]
+    assert len(ran.of(ToolUpdated)) == 4
 
 
 @dataclass
@@ -299,42 +279,20 @@ async def test_s2_19_a_tool_without_an_execute_function_produces_an_error_result
     assert ran.result.tool_results[0].is_error
 
 
-async def test_s2_20_an_exception_produces_an_error_result_with_its_message() -> None:
-    ran = await run([ScriptedTool("fail", raising)], calls("fail"), LITERAL)
-
-    assert ran.result.tool_results[0].content == (TextBlock(text="no such thing"),)
-    assert ran.result.tool_results[0].is_error
-
-
-async def test_s2_21_an_error_in_one_call_does_not_affect_the_others() -> None:
-    tools = [ScriptedTool(behaviour=updating), ScriptedTool("fail", raising)]
-
-    ran = await run(tools, [call("act", "c0", updates=3), call("fail", "c1"), call("act", "c2", updates=1)], LITERAL)
-
-    assert ran.statuses == ["ok", "error", "ok"]
-    assert len(ran.of(ToolUpdated)) == 4
-
-
-async def test_s2_22_a_result_message_has_id_name_content_details_and_the_error_flag() -> None:
+async def test_s2_22_s2_25_a_result_has_content_for_the_model_and_details_for_the_screen() -> None:
     async def detailed(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        return ToolResult.of_text("seen", details={"count": 3})
+        return ToolResult.of_text("for the model", details={"rows": [1, 2]})
 
     ran = await run([ScriptedTool(behaviour=detailed)], calls("act"), LITERAL)
 
     (message,) = ran.result.tool_results
-    assert (message.call_id, message.tool_name, message.text) == ("c0", "act", "seen")
-    assert (message.details, message.is_error) == ({"count": 3}, False)
+    assert (message.call_id, message.tool_name, message.text) == ("c0", "act", "for the model")
+    assert (message.details, message.is_error) == ({"rows": [1, 2]}, False)
+    assert ran.ended("c0").details == {"rows": [1, 2]}
+    assert ToolResult.of_text("x").details is None
 
 
 # --- types and signature ----------------------------------------------------------------------------------------------
-
-
-async def test_s2_23_the_outcome_contains_the_result_messages_and_the_steering_messages_or_none() -> None:
-    ran = await run([ScriptedTool()], calls("act"), LITERAL, steering=Steering(at_poll=1))
-
-    assert {"tool_results", "steering_messages"} <= set(ToolExecutionResult.__dataclass_fields__)
-    assert ToolExecutionResult() == ToolExecutionResult(tool_results=(), steering_messages=None)
-    assert [message.role for message in ran.result.steering_messages or ()] == ["user"]
 
 
 class SearchWeb:
@@ -361,19 +319,6 @@ async def test_s2_24_a_plain_four_argument_tool_works() -> None:
     assert other.texts == ["c1 dogs False"]
     assert as_tool(SearchWeb()).name == "search_web"
     assert validate_tool_arguments(SearchWeb(), call("search_web", query="cats")) == {"query": "cats"}
-
-
-async def test_s2_25_content_is_for_the_model_and_details_for_the_screen() -> None:
-    result = ToolResult(content=(TextBlock(text="for the model"),))
-    assert result.details is None
-
-    async def detailed(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        return result.model_copy(update={"details": {"rows": [1, 2]}})
-
-    ran = await run([ScriptedTool(behaviour=detailed)], calls("act"), LITERAL)
-
-    assert "rows" not in ran.texts[0]
-    assert ran.ended("c0").details == {"rows": [1, 2]}
 
 
 @table("count", [0, 1, 50])

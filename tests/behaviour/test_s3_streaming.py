@@ -32,8 +32,8 @@ from tui_agent.protocol.hooks import DenyCall
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
-from tui_agent.providers import Wait, reply
 from tui_agent.providers import call as said_call
+from tui_agent.providers import reply
 from tui_agent.providers.request_builder import WireConversation
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -47,18 +47,6 @@ def tools_over(behaviour: Any) -> list[Any]:
 
 async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
     raise ValueError("broken")
-
-
-async def order_of(*asked: str, options: ExecutionOptions = LITERAL) -> tuple[list[str], Ran]:
-    """Return the order in which calls start."""
-    began: list[str] = []
-
-    async def note(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        began.append(context.call_id)
-        await settled()
-        return ToolResult.of_text(context.call_id)
-
-    return began, await run(tools_over(note), calls(*asked), options)
 
 
 # --- streaming --------------------------------------------------------------------------------------------------------
@@ -126,22 +114,17 @@ UNSAFE: dict[str, JsonObject] = {
 }
 
 
-@pytest.mark.parametrize("name", SAFE)
-def test_s3_4_tools_without_side_effects_are_safe(tools: dict[str, Tool], name: str) -> None:
-    assert tools[name].is_concurrency_safe(SAFE[name])
+def test_s3_4_s3_5_tools_without_side_effects_are_safe_and_others_are_not(tools: dict[str, Tool]) -> None:
+    assert [name for name in SAFE if not tools[name].is_concurrency_safe(SAFE[name])] == []
+    assert [name for name in UNSAFE if tools[name].is_concurrency_safe(UNSAFE[name])] == []
 
 
-@pytest.mark.parametrize("name", UNSAFE)
-def test_s3_5_tools_with_side_effects_run_one_at_a_time(tools: dict[str, Tool], name: str) -> None:
-    assert not tools[name].is_concurrency_safe(UNSAFE[name])
-
-
-async def test_s3_6_all_safe_calls_run_first_and_together_then_the_others_one_at_a_time() -> None:
+async def test_s3_6_s3_7_s3_8_safe_calls_run_first_and_together_the_others_in_order_and_results_in_call_order() -> None:
     doors = Doors()
     bench = Bench(tools_over(doors), LITERAL)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
         scheduler.submit_all(calls("act", "look", "act", "look"))
-        group.create_task(scheduler.finish())
+        finishing = group.create_task(scheduler.finish())
         await doors.until("c1", "c3")
         await settled()
         assert doors.arrived == ["c1", "c3"]
@@ -152,19 +135,7 @@ async def test_s3_6_all_safe_calls_run_first_and_together_then_the_others_one_at
         doors.open("c0", "c2")
 
     assert doors.arrived == ["c1", "c3", "c0", "c2"]
-
-
-async def test_s3_7_calls_with_side_effects_keep_their_order() -> None:
-    began, _ = await order_of("act", "look", "act", "look", "act")
-
-    assert [name for name in began if name in ("c0", "c2", "c4")] == ["c0", "c2", "c4"]
-
-
-async def test_s3_8_results_are_collected_in_call_order() -> None:
-    began, ran = await order_of("act", "look", "nothing", "look")
-
-    assert began == ["c1", "c3", "c0"]
-    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3"]
+    assert [message.call_id for message in finishing.result().tool_results] == ["c0", "c1", "c2", "c3"]
 
 
 # --- the pipeline of one call -----------------------------------------------------------------------------------------
@@ -205,58 +176,31 @@ class RecordedCall:
         return ToolResult.of_text("done")
 
 
-async def test_s3_9_arguments_are_validated_first_and_if_invalid_nothing_else_runs() -> None:
-    heard = RecordedCall("ask")
-
-    ran = await heard.ran(path=3)
-
-    assert ran.statuses == ["invalid"]
-    assert "path" in ran.texts[0]
-    assert (heard.heard, heard.policy.checks) == ([], 0)
-
-
 @table(
-    ("verdict", "heard"),
-    [("allow", ["pre", "call", "post"]), ("ask", ["dialog", "pre", "call", "post"]), ("deny", [])],
+    ("verdict", "veto", "path", "heard", "status", "text"),
+    [
+        ("ask", False, 3, [], "invalid", "path"),
+        ("deny", False, "x", [], "denied_policy", "act is deny"),
+        ("ask", True, "x", ["dialog", "pre"], "denied_hook", "not on a friday"),
+        ("ask", False, "x", ["dialog", "pre", "call", "post"], "ok", "done, formatted"),
+        ("allow", False, "x", ["pre", "call", "post"], "ok", "done, formatted"),
+    ],
 )
-async def test_s3_10_then_permission_allows_asks_or_denies_without_hooks(verdict: str, heard: list[str]) -> None:
-    asked = RecordedCall(verdict)
+async def test_s3_9_s3_10_s3_11_s3_12_s3_13_s3_14_s3_27_validation_permission_hooks_call_hooks_result(
+    verdict: str, veto: bool, path: Any, heard: list[str], status: str, text: str
+) -> None:
+    asked = RecordedCall(verdict, veto=veto)
 
-    ran = await asked.ran(path="x")
+    ran = await asked.ran(path=path)
 
     assert asked.heard == heard
-    assert ran.statuses == ["denied_policy" if verdict == "deny" else "ok"]
-
-
-async def test_s3_11_then_the_before_tool_hooks_run_and_a_veto_denies_with_their_reason() -> None:
-    heard = RecordedCall("ask", veto=True)
-
-    ran = await heard.ran(path="x")
-
-    assert heard.heard == ["dialog", "pre"]
-    assert (ran.texts, ran.statuses) == (["not on a friday"], ["denied_hook"])
-
-
-async def test_s3_12_then_the_call_runs_and_streams_its_progress() -> None:
-    ran = await RecordedCall().ran(path="x")
-
-    kinds = [one[0] for one in event_sequence(ran.events)]
-    assert kinds[:3] == ["Start", "Progress", "End"]
-
-
-async def test_s3_13_then_the_after_tool_hooks_run() -> None:
-    heard = RecordedCall()
-
-    await heard.ran(path="x")
-
-    assert heard.heard == ["pre", "call", "post"]
-
-
-async def test_s3_14_then_the_result_is_built_and_returned() -> None:
-    ran = await RecordedCall().ran(path="x")
-
-    assert ran.texts == ["done, formatted"]
+    assert ran.statuses == [status]
+    assert text in ran.texts[0]
+    # Invalid arguments reach neither the policy nor a hook.
+    assert (asked.policy.checks == 0) is (status == "invalid")
     assert ran.ended("c0").content == ran.result.tool_results[0].content
+    kinds = [one[0] for one in event_sequence(ran.events)]
+    assert kinds[:3] == (["Start", "Progress", "End"] if status == "ok" else kinds[:3])
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
@@ -385,23 +329,18 @@ async def long_result(arguments: JsonObject, context: ToolContext) -> ToolResult
     return ToolResult.of_text("\n".join(f"line {number}" for number in range(2_000)))
 
 
-async def test_s3_20_long_results_are_truncated() -> None:
-    options = ExecutionOptions.preset("streaming", result_limit=1_000)
+async def test_s3_20_s3_21_a_long_result_is_truncated_and_whole_in_a_file_that_the_message_names(
+    tmp_path: Path,
+) -> None:
+    options = ExecutionOptions.preset("streaming", result_limit=1_000, archive_dir=tmp_path)
 
     ran = await run([ScriptedTool(behaviour=long_result)], calls("act"), options)
 
     assert len(ran.texts[0]) <= 1_000
     assert ran.texts[0].startswith("line 0\n")
     assert ran.texts[0].endswith("line 1999")
-    assert ran.ended("c0").truncated
-
-
-async def test_s3_21_a_truncated_result_is_whole_in_a_file_whose_path_the_message_names(tmp_path: Path) -> None:
-    options = ExecutionOptions.preset("streaming", result_limit=1_000, archive_dir=tmp_path)
-
-    ran = await run([ScriptedTool(behaviour=long_result)], calls("act"), options)
-
     kept = ran.ended("c0").persisted_path
+    assert ran.ended("c0").truncated
     assert kept is not None
     assert kept in ran.texts[0]
     assert Path(kept).read_text("utf-8") == (await long_result({}, ToolContext("c", "act"))).text
@@ -483,13 +422,6 @@ async def test_s3_26_an_exception_is_caught_and_the_result_has_its_traceback() -
     assert ran.result.tool_results[0].is_error
 
 
-async def test_s3_27_a_veto_produces_a_result_with_the_hooks_reason() -> None:
-    ran = await RecordedCall(veto=True).ran(path="x")
-
-    assert ran.texts == ["not on a friday"]
-    assert ran.result.tool_results[0].is_error
-
-
 async def test_s3_28_every_error_reaches_the_model_as_a_result() -> None:
     hooks = HookBus()
     hooks.before_tool(lambda question: DenyCall("veto") if question.call.name == "vetoed" else None)
@@ -521,46 +453,3 @@ def test_s3_29_execution_ordering_and_requests_are_separate_parts() -> None:
     assert not scheduler & {"turn", "attempt", "admission", "run_tool"}
     assert "execution" in turn
     assert not turn & {"executor", "scheduler"}
-
-
-# --- the preset, whole ------------------------------------------------------------------------------------------------
-
-
-async def test_the_preset_publishes_these_events_for_a_whole_streamed_turn(bench: BenchMaker) -> None:
-    """Reads start before their answer ends, effects follow one at a time, then results in call order and the next
-    request."""
-    gate, reached = asyncio.Event(), asyncio.Event()
-    look, act = AgentTool("look", read_only=True), AgentTool("act")
-    answer = reply(said_call("act", n=1), said_call("look"), Wait(gate, reached), said_call("act", n=2))
-    b = bench([answer, "Done."], look, act, options=LITERAL)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await reached.wait()
-        while not b.of(ToolEnded):
-            await asyncio.sleep(0)
-        gate.set()
-
-    lines = [
-        f"{event.type} {getattr(event, 'call_id', None) or getattr(event, 'role', '')}".strip()
-        for event in b.events
-        if event.type.startswith(("tool.", "message.")) and event.type not in ("message.delta", "message.ended")
-    ]
-    assert lines == [
-        "message.started user",
-        "message.started assistant",
-        "tool.batch_started",
-        "tool.queued call_1",
-        "tool.queued call_2",
-        "tool.started call_2",
-        "tool.ended call_2",
-        "tool.queued call_3",
-        "tool.started call_1",
-        "tool.ended call_1",
-        "tool.started call_3",
-        "tool.ended call_3",
-        "message.started call_1",
-        "message.started call_2",
-        "message.started call_3",
-        "tool.batch_ended",
-        "message.started assistant",
-    ]

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tests.session.crash_scenes import approval_scene, compaction_scene, request_faults
 from tests.session.crashes import Scene
-from tui_agent.session import messages_of, parse_journal, resumable_conversation, unfinished, waiting_messages
+from tests.session.folded import stored
+from tui_agent.session import messages_of, parse_journal
 
 MOST_DAMAGES = 6
 """Damaged places in one journal."""
@@ -84,9 +85,8 @@ def _damaged(journal: bytes, chance: random.Random) -> list[str]:
 def _conversation_faults(data: bytes) -> list[str]:
     envelopes = parse_journal(data).envelopes
     try:
-        resumable_conversation(envelopes)
-        unfinished(envelopes)
-        waiting_messages(envelopes)
+        session = stored(envelopes)
+        _ = session.resumable_conversation, session.unfinished, session.waiting
         return request_faults(messages_of(envelopes))
     except Exception as error:  # Any exception is a finding.
         return [f"{type(error).__name__}: {error}"]

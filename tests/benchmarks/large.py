@@ -33,23 +33,22 @@ from typing import Any
 
 import psutil
 
-from tests.support.server_process import ServerProcess
 from tests.support.terminal import Terminal
 from tests.tools.calls import call
 from tests.ui.app.saved_sessions import MINUTE, NOW, save
+from tui_agent.session.journal_counts import read_statistics
 from tui_agent.session.store import SessionStore
-from tui_agent.session.usage_statistics import read_statistics
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
-from tui_agent.workbench.command_output import run_line
 from tui_agent.workbench.session_diff import SessionDiff
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
+from tui_agent.workbench.user_commands import run_line
 from tui_agent.workbench.workspace_completion import WorkspaceFiles
 
 from .resume import LAST_WORDS, TURNS, make_session, used_by
-from .screen import APP_BEGINS, THIS_PACKAGE, key_time
+from .screen import APP_BEGINS, key_time, started
 
 SIZES = (1_000, 10_000, 100_000)
 """Files of the growth."""
@@ -326,19 +325,6 @@ async def lines(top: Path, figures: Figures) -> None:
     await figures.step("a status command that floods", 1, flood)
 
 
-@contextmanager
-def shown(
-    home: Path, work: Path, *options: str, script: list[dict[str, Any]] | None = None
-) -> Generator[tuple[Terminal, Any]]:
-    """Start the app in a pty, in a directory that exists."""
-    with ServerProcess(script or [], home) as server:
-        state = {"XDG_STATE_HOME": str(home / "state")}
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home), **state, **server.environment, **THIS_PACKAGE}
-        command = [sys.executable, "-m", "tui_agent", *options]
-        with Terminal(command, cwd=work, environment=environment) as terminal:
-            yield terminal, server
-
-
 def seconds_until(terminal: Terminal, text: str) -> dict[str, float]:
     """Return the seconds since the start of the program until the screen shows a text, and its CPU seconds."""
     terminal.wait_for(text, patience=120)
@@ -368,15 +354,18 @@ END = {"blocks": [{"type": "text", "text": "THE-END"}]}
 
 async def app(top: Path, figures: Figures) -> None:
     """Measure the app, from outside, in a large workspace, with and without git, and with many sessions."""
-    home = top / "home"
+    home, work = top / "home", top / "work"
     home.mkdir()
-    work = top / "work"
+    state = {"XDG_STATE_HOME": str(home / "state")}
     write_files(work, 0, MOST_FILES)
     for place in ("without git", "with git"):
         if place == "with git":
             commit(work)
         commands = [bash(f"echo {number} > new.txt; echo {number}") for number in range(4)]
-        with shown(home, work, "--permission-mode", "accept_edits", script=[*commands, END]) as (terminal, server):
+        with started(home, "--permission-mode", "accept_edits", script=[*commands, END], work=work, **state) as (
+            terminal,
+            server,
+        ):
             terminal.wait_for(lambda _, raw=terminal.raw: APP_BEGINS in raw, patience=120)
             terminal.type("Ω")
             figures.add(f"start → a key, {place}", MOST_FILES, seconds_until(terminal, "Ω"))
@@ -403,11 +392,11 @@ async def app(top: Path, figures: Figures) -> None:
     root.mkdir(parents=True, mode=0o700)
     write_sessions(root, top / "folders", 0, MANY_SESSIONS)
     for time_ in ("first", "again"):
-        with shown(home, top / "folders" / "project-1", "--continue") as (terminal, _):
+        with started(home, "--continue", work=top / "folders" / "project-1", **state) as (terminal, _):
             figures.add(f"--continue, {time_}", MANY_SESSIONS, seconds_until(terminal, "fix the failing price test"))
     for name, turns in (("18 MB", 18 * TURNS_A_MEGABYTE), ("1,000 turns with 10,000 calls, 48 MB", TURNS)):
         await asyncio.to_thread(make_session, root, None, turns)
-        with shown(home, work, "--resume", "long") as (terminal, _):
+        with started(home, "--resume", "long", work=work, **state) as (terminal, _):
             figures.add(f"resume of {name}: last words", 1, seconds_until(terminal, LAST_WORDS))
             figures.add(f"… keys while it is read, {name}", 1, keys_while(terminal, 8.0) | memory_of(terminal))
         (root / "long.jsonl").unlink()
@@ -419,7 +408,7 @@ async def flood(top: Path, figures: Figures) -> None:
     home.mkdir()
     work.mkdir()
     script = [bash(f"yes 'a line of the flood' | head -c {GIGABYTE}"), END]
-    with shown(home, work, "--permission-mode", "allow", script=script) as (terminal, _):
+    with started(home, "--permission-mode", "allow", script=script, work=work) as (terminal, _):
         terminal.wait_for("● ready")
         terminal.read(3.0)
         process = psutil.Process(terminal.process.pid)

@@ -1,6 +1,6 @@
 """Ends the program in every way from every state: `python -m tests.benchmarks.process_end [STATE…]`.
 
-`tests/e2e/test_processes.py` plays a few of the pairs; all of them take about five minutes.
+`tests/e2e/test_terminal_state.py` plays a few of the pairs; all of them take about five minutes.
 """
 
 import sys

@@ -21,13 +21,12 @@ from pathlib import Path
 import psutil
 
 from tests.session.real_agents import agent_for, bus_for, recorded
-from tests.support.server_process import ServerProcess
 from tests.support.terminal import Terminal
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.session import SessionStore, read_journal
 
-from .screen import THIS_PACKAGE, key_time, of_several
+from .screen import key_time, of_several, started
 
 RUNS = 3
 TURNS, CALLS = 1_000, 10
@@ -107,15 +106,10 @@ def screen(path: Path) -> dict[str, float]:
     """Resume in a terminal and return the figures."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        server = stack.enter_context(ServerProcess([], home))
         state = home / "state" / "tui-agent" / "sessions"
         state.mkdir(parents=True, mode=0o700)
         (state / path.name).write_bytes(path.read_bytes())
-        environment = {**server.environment, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), **THIS_PACKAGE}
-        command = [sys.executable, "-m", "tui_agent", "--resume", path.stem]
-        terminal = stack.enter_context(
-            Terminal(command, cwd=home, environment={"PATH": "/usr/bin:/bin", **environment})
-        )
+        terminal, _ = stack.enter_context(started(home, "--resume", path.stem, XDG_STATE_HOME=str(home / "state")))
         begin = terminal.started
         process = psutil.Process(terminal.process.pid)
         terminal.wait_for("─" * 20)

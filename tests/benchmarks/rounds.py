@@ -2,15 +2,13 @@
 
 Run by hand: `python -m tests.benchmarks.rounds [MODE] [PART …]`. Parts: `prompts` (Enter until the request's arrival,
 of later prompts), `reads` (four small reads), `commands` (one command that writes: from its last moment to the
-request), `sleeps` (four times `sleep 1` in one answer), `writers` (the same, each with two files of its own), `early`
-(from the request to the start of an allowed command, with a second until the text behind its block). The app runs in
-a small repository, in mode `allow`, where commands run outside and one after another, or in the mode named first:
-with `accept_edits` they run in trials, beside one another. Figures are medians of several rounds in one app, and the
-slowest round.
+request), `sleeps` (four times `sleep 1` in one answer), `writers` (the same, each with two files of its own). The app
+runs in a small repository, in mode `allow`, where commands run outside and one after another, or in the mode named
+first: with `accept_edits` they run in trials, beside one another. Figures are medians of several rounds in one app,
+and the slowest round.
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -25,7 +23,7 @@ from typing import Any
 from tests.support.server_process import ServerProcess
 from tests.support.terminal import Terminal
 
-from .screen import THIS_PACKAGE
+from .screen import started
 
 ROUNDS = 10
 FILES = 100
@@ -63,10 +61,8 @@ def app(replies: list[dict[str, Any]]) -> Iterator[tuple[Terminal, ServerProcess
         identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
         for arguments in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "Begin")):
             subprocess.run(("git", *arguments), cwd=work, check=True)
-        server = stack.enter_context(ServerProcess(replies, home))
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home), **server.environment, **THIS_PACKAGE}
-        arguments = [sys.executable, "-m", "tui_agent", "--permission-mode", chosen_mode[0]]
-        terminal = stack.enter_context(Terminal(arguments, cwd=work, environment=environment))
+        options = ("--permission-mode", chosen_mode[0])
+        terminal, server = stack.enter_context(started(home, *options, script=replies, work=work))
         terminal.wait_for("● ready")
         terminal.read(3.0)
         yield terminal, server
@@ -128,23 +124,12 @@ def writers() -> list[float]:
     )
 
 
-def early() -> list[float]:
-    rest = [{"type": "pause", "seconds": 1.0}, {"type": "text", "text": "word " * 300}]
-    replies = [{"blocks": [command(f"{NOW}; echo {at} > new.txt"), *rest]} for at in range(3)]
-    with app([*replies, {"blocks": [{"type": "text", "text": "THE-END"}]}]) as (terminal, server):
-        terminal.type("go\r")
-        terminal.wait_for("THE-END", patience=120)
-        requests = server.requests
-    return [(printed(later) - before["at"]) * 1000 for before, later in pairwise(requests)]
-
-
 PARTS: dict[str, Callable[[], list[float]]] = {
     "prompts": prompts,
     "reads": reads,
     "commands": commands,
     "sleeps": sleeps,
     "writers": writers,
-    "early": early,
 }
 
 

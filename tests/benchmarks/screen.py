@@ -3,10 +3,8 @@
 Run by hand: `python -m tests.benchmarks.screen [PART …]`. Parts: `start` (first output, a typed key painted, CPU until
 then), `first` (Enter until the first request's bytes, and the slowest key before, at several ages of the app), `echo`
 (keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is painted),
-`typing` (a key every 250 ms while tokens arrive at 200 a second), `floods` (a key every 100 ms while five commands
-write text or bytes as fast as they can), `killers` (the same during answers that are expensive to parse). Wall-clock
-figures are medians, CPU figures the lowest of several runs; where possible, a minimal Textual app with a text area runs
-beside them. `floods` and `killers` also print the machine's load, on which their slowest keys depend.
+`typing` (a key every 250 ms while tokens arrive at 200 a second). Wall-clock figures are medians, CPU figures the
+lowest of several runs; where possible, a minimal Textual app with a text area runs beside them.
 """
 
 import json
@@ -17,15 +15,16 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 import tui_agent
 from tests.support.server_process import ServerProcess
-from tests.support.terminal import ScreenBuffer, Terminal
+from tests.support.terminal import Terminal
 
 RUNS = 5
 THIS_PACKAGE = {"PYTHONPATH": str(Path(tui_agent.__file__).parent.parent)}
@@ -61,26 +60,32 @@ def words(count: int) -> str:
 
 
 @contextmanager
-def running(program: str, script: list[object] | None = None, mode: str = "ask") -> Iterator[Terminal]:
+def started(
+    home: Path, *options: str, script: Sequence[Mapping[str, Any]] = (), work: Path | None = None, **variables: str
+) -> Iterator[tuple[Terminal, ServerProcess]]:
+    """Start the agent in a pty, in its home or in `work`, with a scripted model in another process."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), **THIS_PACKAGE, **variables}
+    command = [sys.executable, "-m", "tui_agent", *options]
+    with (
+        ServerProcess(script, home) as server,
+        Terminal(command, cwd=work or home, environment=environment | server.environment) as terminal,
+    ):
+        yield terminal, server
+
+
+@contextmanager
+def running(program: str, script: Sequence[Mapping[str, Any]] = ()) -> Iterator[Terminal]:
     """Start the agent or the minimal app in a pty, with its own home."""
-    with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        work = home / "work"
+    with tempfile.TemporaryDirectory() as directory:
+        home, work = Path(directory), Path(directory, "work")
         work.mkdir()
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
-        command = [sys.executable, "-c", MINIMAL]
         if program == "agent":
-            server = stack.enter_context(ServerProcess(script or [], home))
-            environment |= server.environment | THIS_PACKAGE
-            command = [sys.executable, "-m", "tui_agent", "--permission-mode", mode]
-        yield stack.enter_context(Terminal(command, cwd=work, environment=environment))
-
-
-def until(terminal: Terminal, holds: Callable[[ScreenBuffer], bool]) -> float:
-    """Return the seconds until the screen shows something."""
-    begin = time.perf_counter()
-    terminal.wait_for(holds)
-    return time.perf_counter() - begin
+            with started(home, script=script, work=work) as (terminal, _):
+                yield terminal
+        else:
+            environment = {"PATH": os.environ["PATH"], "HOME": directory}
+            with Terminal([sys.executable, "-c", MINIMAL], cwd=work, environment=environment) as terminal:
+                yield terminal
 
 
 def cpu_of(terminal: Terminal) -> float:
@@ -203,72 +208,7 @@ def typing(program: str) -> dict[str, float]:
     return {**percentiles(times), "echo max ms": max(times), "CPU %": share, "MB to the terminal": written}
 
 
-FLOOD = ("yes", "cat /dev/urandom", "cat /dev/zero", "yes | tr -d '\\n'", "seq 1 1000000000")
-"""Return commands that write as fast as they can."""
-KILLERS = (
-    "[",
-    "![",
-    "[a](",
-    "*a ",
-    "`a``b",
-    "<!--",
-    "- x\n",
-    "x\n\n",
-    "|1|2|\n",
-    "[r]: http://x\n",
-    "\U0001f468\u200d",
-)
-KILLER_SIZE = 2_000_000
-WATCHED_SECONDS = 10.0
-
-
-def floods(program: str) -> dict[str, float]:
-    """Type keys while five commands flood the screen."""
-    calls = [
-        {"type": "tool_use", "id": f"t{place}", "name": "bash", "input": {"command": command, "timeout": 60}}
-        for place, command in enumerate(FLOOD)
-    ]
-    with running(program, [{"blocks": calls}], "allow") as terminal:
-        terminal.wait_for("● ready")
-        time.sleep(3.0)
-        terminal.type("go\r")
-        terminal.wait_for("#5")
-        return watched(terminal)
-
-
-def killers(program: str) -> dict[str, float]:
-    """Type keys during answers that are expensive to parse; return the slowest of all."""
-    found: dict[str, float] = {}
-    for sign in KILLERS:
-        text = {"type": "text", "text": sign * (KILLER_SIZE // len(sign))}
-        with running(program, [{"blocks": [text], "piece": KILLER_SIZE}]) as terminal:
-            terminal.wait_for("● ready")
-            time.sleep(3.0)
-            terminal.type("go\r")
-            terminal.read(0.3)
-            taken = watched(terminal)
-        print(json.dumps({"killer": sign, **taken}), flush=True)
-        found = {figure: max(value, found.get(figure, 0.0)) for figure, value in taken.items()}
-    return found
-
-
-def watched(terminal: Terminal) -> dict[str, float]:
-    """Measure for a while how fast keys are painted."""
-    times: list[float] = []
-    begin = time.perf_counter()
-    while time.perf_counter() - begin < WATCHED_SECONDS:
-        deadline = time.perf_counter() + 0.1
-        times.append(key_time(terminal, "Ω"))
-        while time.perf_counter() < deadline:
-            terminal.read(0.01)
-    memory = psutil.Process(terminal.process.pid).memory_info().rss / 1e6
-    figures = {"echo p99 ms": statistics.quantiles(times, n=100)[-1], "echo max ms": max(times)}
-    return {**percentiles(times), **figures, "memory MB": memory, "load": os.getloadavg()[0]}
-
-
 PARTS = {
-    "floods": floods,
-    "killers": killers,
     "start": start,
     "first": first,
     "echo": echo,
@@ -276,15 +216,13 @@ PARTS = {
     "typing": typing,
 }
 COMPARED = {"start", "echo"}
-ONCE = {"floods", "killers"}
-"""Parts that run only by name."""
 
 
 def main(names: list[str]) -> None:
     """Run the parts and print one JSON line for each."""
-    for name in names or [name for name in PARTS if name not in ONCE]:
+    for name in names or PARTS:
         for program in ("agent", "minimal") if name in COMPARED else ("agent",):
-            runs = [PARTS[name](program) for _ in range(1 if name in {"typing", *ONCE} else RUNS)]
+            runs = [PARTS[name](program) for _ in range(1 if name == "typing" else RUNS)]
             taken = {figure: of_several(figure, [run[figure] for run in runs]) for figure in runs[0]}
             print(json.dumps({"part": name, "program": program, **taken}), flush=True)
 

@@ -22,7 +22,7 @@ from textual.pilot import Pilot
 
 from tests.ui.app.saved_sessions import save
 from tui_agent.cli.process.process_setup import end_start
-from tui_agent.cli.subcommands.sessions_command import sessions
+from tui_agent.cli.subcommands.session_commands import sessions
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_screen import SessionScreen

@@ -23,11 +23,11 @@ from tui_agent.mcp.server_parts import QuestionAnswer, SamplingAnswer, SamplingR
 from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.server_question import FieldValue, FormField, ServerQuestion
 from tui_agent.protocol.tool import ToolContext
-from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 
 CALLS: dict[str, list[tuple[str, JsonObject]]] = {
     "time": [("get_current_time", {"timezone": "Europe/Paris"})],

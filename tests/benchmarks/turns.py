@@ -14,11 +14,10 @@ from pathlib import Path
 
 import psutil
 
-from tests.support.server_process import ServerProcess
 from tests.support.terminal import Terminal
 
 from .resume import LAST_WORDS, make_session, typed_until_quiet, used_by
-from .screen import THIS_PACKAGE
+from .screen import started
 
 PROMPTS, EACH = 4, 50
 
@@ -43,15 +42,13 @@ def app(journal: Path | None) -> Iterator[Terminal]:
         work.mkdir()
         for number in range(PROMPTS * EACH):
             (work / f"{number}.txt").write_text(f"line of {number}\n" * 5)
-        server = stack.enter_context(ServerProcess(script(), home))
-        command = [sys.executable, "-m", "tui_agent"]
+        options: tuple[str, ...] = ()
         if journal is not None:
             sessions = home / ".local" / "state" / "tui-agent" / "sessions"
             sessions.mkdir(parents=True, mode=0o700)
             (sessions / journal.name).write_bytes(journal.read_bytes())
-            command += ["--resume", journal.stem]
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), **server.environment, **THIS_PACKAGE}
-        terminal = stack.enter_context(Terminal(command, cwd=work, environment=environment))
+            options = ("--resume", journal.stem)
+        terminal, _ = stack.enter_context(started(home, *options, script=script(), work=work))
         terminal.wait_for(LAST_WORDS if journal is not None else "● ready", patience=120)
         yield terminal
 

@@ -12,7 +12,7 @@ from click import Context, UsageError
 from tests.support.table import table
 from tui_agent import __version__
 from tui_agent.cli.command_line import program, run_program
-from tui_agent.cli.other_words import command_of
+from tui_agent.cli.command_words import command_of
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -51,7 +51,7 @@ def test_the_program_asks_about_a_first_word_that_is_close_to_a_command(
         assert command_of(words, commands, "agent") == ["agent", *words]
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         (["--modle", "x"], "no such option: --modle (did you mean --model?)"),
@@ -105,6 +105,9 @@ def test_the_program_asks_about_a_first_word_that_is_close_to_a_command(
         (["--allow", "bash(", "-p", "x", "--demo"], "bash("),
         (["--demo", "-p", "--resume", "nothere", "x"], "nothere"),
         (["-p"], "prompt"),
+        (["-p", "hello"], "ANTHROPIC_API_KEY"),
+        (["--demo"], "use -p to run without one"),
+        (["completion", "nu"], "bash|zsh|fish"),
         (["hello"], "terminal"),
         (["serve", "--host", "0.0.0.0"], "other machines may reach 0.0.0.0"),
         (["serve", "--host", "example.org"], "or add --i-know"),
@@ -126,17 +129,6 @@ def test_a_usage_error_is_one_line_and_nothing_happens(
     assert list(clean_environment.rglob("*.jsonl")) == []
 
 
-def test_an_invalid_endpoint_in_the_environment_is_reported(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "localhost:8080")
-
-    code, _, error = run(capsys, "-p", "hello")
-
-    assert code == 2
-    assert "ANTHROPIC_BASE_URL is not a URL such as https://host/path" in error
-
-
 def test_a_deleted_current_directory_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -153,22 +145,7 @@ def test_a_deleted_current_directory_is_reported(
     assert run(capsys, "--version")[0] == 0
 
 
-def test_the_error_about_a_missing_key_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, error = run(capsys, "-p", "hello")
-
-    assert code == 2
-    assert "ANTHROPIC_API_KEY" in error
-    assert "--demo" in error
-
-
-def test_the_app_without_a_terminal_suggests_print_mode(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, error = run(capsys, "--demo")
-
-    assert code == 2
-    assert "-p" in error
-
-
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         (["-h"], "Usage: tui-agent [OPTIONS]"),
@@ -190,15 +167,6 @@ def test_words_and_options_of_other_programs_are_answered(
     assert (code, error) == (0, "")
     assert words in out
     assert list(clean_environment.rglob("*.jsonl")) == []
-
-
-def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "--version") == (0, f"tui-agent {__version__}\n", "")
-    code, out, _ = run(capsys, "--help")
-
-    assert code == 0
-    for word in ("--permission-mode", "--demo", "sessions", "permissions", "config", "tools", "doctor"):
-        assert word in out
 
 
 @pytest.mark.slow
@@ -242,7 +210,8 @@ def test_the_help_imports_no_command_and_has_the_first_sentence_of_each(tmp_path
 def test_the_first_screen_loads_neither_engine_nor_the_metadata_of_installed_packages() -> None:
     script = (
         "import sys; from tui_agent.cli.process.process_setup import begin_start; begin_start(); "
-        "import tui_agent.cli.interactive; from tui_agent.settings import Settings; Settings(effort='low'); "
+        "import tui_agent.cli.interactive, tui_agent.ui.app.app_start; "
+        "from tui_agent.settings import Settings; Settings(effort='low'); "
         "heavy = {'anthropic', 'importlib.metadata', *(f'tui_agent.{room}' for room in "
         "('agent', 'execution', 'permissions', 'providers', 'session', 'tools', 'trial'))}; "
         "print(sorted(heavy & set(sys.modules)))"
@@ -257,8 +226,9 @@ def test_a_start_imports_few_modules() -> None:
     """Each costs about half a millisecond and 40 kB."""
     script = (
         "import sys, threading; before = len(sys.modules); "
-        "from tui_agent.cli.interactive import _load_engine, Settings; screen = len(sys.modules) - before; "
-        "_load_engine(Settings()); [each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
+        "import tui_agent.cli.interactive, tui_agent.ui.app.app_start; "
+        "from tui_agent.ui.app.engine_runner import load_engine, Settings; screen = len(sys.modules) - before; "
+        "load_engine(Settings()); [each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
         "screens = (f'tui_agent.ui.approval.{name}_screen' for name in ('approval_list', 'server_question')); "
         "rare = {'html.entities', *screens}; "
         "print(screen, len(sys.modules) - before, len(rare & set(sys.modules)))"
@@ -276,8 +246,8 @@ def test_a_start_imports_few_modules() -> None:
 @table(("model", "printed"), [("claude-sonnet-5-5", "False True False"), ("openai/any", "False False True")])
 def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own(model: str, printed: str) -> None:
     script = (
-        "import sys, threading; from tui_agent.cli.interactive import _load_engine, Settings; "
-        f"before = 'anthropic' in sys.modules; _load_engine(Settings(model={model!r})); "
+        "import sys, threading; from tui_agent.ui.app.engine_runner import load_engine, Settings; "
+        f"before = 'anthropic' in sys.modules; load_engine(Settings(model={model!r})); "
         "[each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
         "print(before, 'anthropic' in sys.modules, 'openai' in sys.modules)"
     )
@@ -285,14 +255,3 @@ def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own(model: st
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
 
     assert done.stdout.strip() == printed
-
-
-@pytest.mark.slow
-def test_a_full_standard_output_is_an_error_of_one_line() -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "tui_agent", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-
-    assert done.returncode == 2
-    assert done.stderr == "tui-agent: the output cannot be written: No space left on device\n"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.terminal import PATIENCE
 from tui_agent.cli.fleet_host import FleetOptions, create_fleet, remove_unstarted
-from tui_agent.cli.subcommands.fleet_command import fleet
+from tui_agent.cli.subcommands.fleet_commands import fleet
 from tui_agent.fleet import dask_cluster
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_status
 from tui_agent.protocol.errors import ConfigurationError

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.table import table
-from tui_agent.cli.fleet_plan import plan_lines, show_plan
+from tui_agent.cli.fleet_views import plan_lines, show_plan
 from tui_agent.fleet.backend import ClusterChoice
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 from tui_agent.protocol.permissions import PermissionMode
@@ -30,13 +29,6 @@ def test_the_plan_names_rights_limits_and_the_most_it_may_cost() -> None:
         "1 unit of 1 task on here; nothing was started",
         "Cost: at most $0.50.",
     ]
-
-
-@table(("sandboxed", "marked"), [(True, 0), (None, 0), (False, 1)])
-def test_allow_rules_without_a_sandbox_are_a_problem(sandboxed: bool | None, marked: int) -> None:
-    lines = plan_lines([unit(permissions=UnitPermissions(allow=("bash",)))], "here", sandboxed=sandboxed)
-
-    assert sum(line.startswith("!") for line in lines) == marked
 
 
 def test_a_missing_repository_is_a_problem_and_the_exit_code_says_so(

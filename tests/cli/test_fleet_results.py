@@ -1,6 +1,5 @@
 """`tui-agent fleet results`: formats, and the patch of a unit as a branch."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from click.testing import CliRunner
 from tests.fleet.repositories import git, repository
 from tests.fleet.test_results import row
 from tui_agent.cli.fleet_results import PATCH, apply_unit
-from tui_agent.cli.subcommands.fleet_command import fleet
+from tui_agent.cli.subcommands.fleet_commands import fleet
 from tui_agent.fleet.fleet_directory import FleetDirectory
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus
@@ -48,12 +47,6 @@ def test_each_format_prints_the_results(out: Path, form: str, part: str) -> None
     assert part in printed.output
 
 
-def test_the_results_as_json_are_one_array(out: Path) -> None:
-    printed = CliRunner().invoke(fleet, ["results", str(out), "--format", "json"], standalone_mode=False)
-
-    assert [(one["unit"], one["rank"]) for one in json.loads(printed.output)] == [("1.2", 1), ("1.1", 2), ("2.1", 1)]
-
-
 def test_a_task_is_applied_from_its_best_attempt(out: Path, repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert apply_unit(out, "1", None, None) == 0
 
@@ -61,15 +54,6 @@ def test_a_task_is_applied_from_its_best_attempt(out: Path, repo: Path, capsys: 
     assert git("log", "-1", "--format=%an|%B", "fleet/my-fleet/1.2", cwd=repo) == "Ada|Do it\n\nFleet-Unit: 1.2"
     assert (repo / "a.txt").read_text() == "one\n"
     assert capsys.readouterr().out == f"Made the branch fleet/my-fleet/1.2 in {repo} from unit 1.2.\n"
-
-
-def test_a_unit_is_applied_under_another_name_with_a_word_about_its_verification(
-    out: Path, repo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert apply_unit(out, "1.1", repo, "try") == 0
-
-    assert git("show", "try:a.txt", cwd=repo) == "1.1"
-    assert capsys.readouterr().out.endswith("from unit 1.1. Its verification failed.\n")
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,6 @@ def test_the_host_confines_exactly_where_the_sandbox_works(tmp_path: Path) -> No
     assert (host_in(tmp_path).confine is None) is not WORKS
 
 
-def test_a_sandbox_that_is_off_confines_nothing(home: Path, tmp_path: Path) -> None:
-    (home / "config" / "config.toml").write_text('sandbox = "off"\n')
-
-    assert host_in(tmp_path).confine is None
-
-
 @real
 async def test_a_confined_check_writes_only_in_its_directory_and_sees_no_settings(home: Path, tmp_path: Path) -> None:
     (home / "config" / "secret").write_text("mine")

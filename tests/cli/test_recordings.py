@@ -76,16 +76,6 @@ EVENT = (
 )
 
 
-def test_a_session_is_replayed_only_in_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text(EVENT % (1, 1), "utf-8")
-
-    assert run_program(["--replay", str(file)]) == 2
-    error = capsys.readouterr().err
-    assert "needs a terminal" in error
-    assert error.count("\n") == 1
-
-
 def test_a_recording_of_an_earlier_version_is_refused_with_what_to_do(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

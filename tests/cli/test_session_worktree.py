@@ -178,21 +178,15 @@ def test_a_session_that_cannot_start_leaves_only_a_worktree_with_changes(reposit
     assert (options.cwd / "cart.py").read_text() == "two\n"
 
 
-def test_a_repository_without_commits_stays_as_it_is(tmp_path: Path) -> None:
+def test_without_a_repository_a_commit_or_a_valid_name_nothing_is_made(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
+    with pytest.raises(ConfigurationError, match="is in no git repository"):
+        use_worktree(options_for(tmp_path / "shop"), "x")
     git(tmp_path / "shop", "init", "--quiet")
     with pytest.raises(ConfigurationError, match="has no commit yet"):
         use_worktree(options_for(tmp_path / "shop"), "x")
+    git(tmp_path / "shop", "commit", "--quiet", "--allow-empty", "--message=one")
+    for name in ("../x", "-x", "a b"):
+        with pytest.raises(ConfigurationError, match="a branch cannot be named"):
+            use_worktree(options_for(tmp_path / "shop"), name)
     assert [path.name for path in tmp_path.iterdir()] == ["shop"]
-
-
-@table("name", ["../x", "-x", "a b"])
-def test_a_name_that_a_branch_cannot_have_is_refused(repository: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="a branch cannot be named"):
-        worktree_of(repository, name)
-
-
-def test_outside_of_a_repository_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is in no git repository"):
-        use_worktree(options_for(tmp_path), "x")
-    assert list(tmp_path.iterdir()) == []

@@ -98,22 +98,3 @@ def test_a_command_with_closed_output_reports_that(tmp_path: Path, arguments: tu
 
     assert done.returncode == 2
     assert done.stderr == b"tui-agent: the output cannot be written: Bad file descriptor\n"
-
-
-def test_with_all_three_closed_it_still_ends(tmp_path: Path) -> None:
-    assert without(tmp_path, [0, 1, 2], "config", "show").returncode == 2
-
-
-def test_an_unknown_theme_in_the_settings_is_a_warning_without_a_screen(
-    tmp_path: Path, clean_environment: Path
-) -> None:
-    settings = clean_environment / ".config" / "tui-agent" / "config.toml"
-    settings.parent.mkdir(parents=True)
-    settings.write_text('[ui]\ntheme = "drak"\n', "utf-8")
-    words = f"tui-agent: warning: {settings}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n"
-
-    with open(os.devnull, "wb") as nowhere:
-        assert run_with_output(nowhere.fileno(), tmp_path, *DEMO, "text", "list files") == (0, words)
-
-        settings.write_text('[ui]\ntheme = "light"\n', "utf-8")
-        assert run_with_output(nowhere.fileno(), tmp_path, *DEMO, "text", "list files") == (0, "")

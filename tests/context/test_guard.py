@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
-from tui_agent.context.compaction import HEADER, condensed, cut_result, safe_cuts
-from tui_agent.context.transcript_text import as_transcript
+from tui_agent.context.compaction import HEADER, as_transcript, condensed, cut_result, safe_cuts
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -113,37 +111,6 @@ def test_attachments_of_old_results_are_named() -> None:
     assert cut.text == "a\n[image]\n[PDF b.pdf, 1 page]"
 
 
-async def test_a_conversation_that_changed_meanwhile_is_not_compacted() -> None:
-    history = long_talk()
-
-    async def summarise(transcript: str) -> str:
-        history.append(user_message("and one more thing"))
-        return "Short."
-
-    before = texts(history)
-    with pytest.raises(CompactionError, match="changed during"):
-        await guard(strategy="summary").compact(history, history.estimated_tokens(), summarise)
-
-    assert texts(history) == [*before, "and one more thing"]
-
-
-async def test_undo_keeps_later_messages() -> None:
-    for letters, target in ((400, 0.4), (8_000, 0.5)):
-        history, keeper = long_talk(letters=letters), guard(target=target)
-        before = list(history.messages())
-        await keeper.compact(history, history.estimated_tokens())
-        assert keeper.can_undo(history)
-        history.append(user_message("and now?"))
-
-        keeper.undo(history)
-
-        assert [message.id for message in history.messages()][:-1] == [message.id for message in before]
-        assert list(history.messages())[:-1] == before
-        assert texts(history)[-1] == "and now?"
-        with pytest.raises(CompactionError, match="No compaction"):
-            keeper.undo(history)
-
-
 async def test_a_compaction_that_was_changed_since_cannot_be_undone() -> None:
     history, keeper = long_talk(), guard()
     await keeper.compact(history, history.estimated_tokens())
@@ -165,15 +132,6 @@ async def test_after_an_attempt_it_waits_for_messages_and_gives_up_after_three_f
         history.append(AssistantMessage(content=(TextBlock(text=f"a{number}"),)))
         history.append(user_message("go on"))
     assert not keeper.is_due(history, 1_000), "after three failures only the user starts a compaction"
-
-
-async def test_a_huge_result_of_the_last_step_is_truncated_as_a_last_resort() -> None:
-    history = ConversationHistory([user_message(GOAL), *step(1, letters=40_000)])
-
-    done = await guard().compact(history, 5_000)
-
-    assert (done.strategy, len(done.cut)) == ("trim", 1)
-    assert history.estimated_tokens() < 4_000
 
 
 @table(("chosen", "used"), [("trim", "trim"), ("digest", "digest"), ("magic", "digest")])
@@ -205,34 +163,6 @@ def test_a_paused_answer_is_not_separated_from_its_continuation() -> None:
     assert list(safe_cuts([user_message(GOAL), paused, rest, user_message("And?")])) == [1, 3, 4]
 
 
-@given(sound_conversations(), st.integers(1, 400), st.integers(1, 4))
-def test_a_compacted_conversation_is_valid_and_can_be_restored(
-    messages: Sequence[Message], window: int, keep: int
-) -> None:
-    history, keeper = ConversationHistory(messages), guard(keep_steps=keep)
-    history.append(user_message("last"))
-    history.record_actual_usage(history.estimated_tokens() * 3)
-    before = list(history.messages())
-
-    try:
-        done = asyncio.run(keeper.compact(history, window, forced=True))
-    except CompactionError:
-        assert list(history.messages()) == before
-        return
-
-    validate_history(history.messages())
-    assert history.sound
-    assert done.tokens_after <= done.tokens_before
-    assert history.messages()[-1].text == "last"
-    said = [found.said for found in map(condensed, history.messages()) if found]
-    kept = [*(text for each in said for text in each), *(m.text for m in history.messages() if not condensed(m))]
-    for message in before:
-        if message.role == "user" and message.kind != "notice":
-            assert message.text in kept
-    keeper.undo(history)
-    assert list(history.messages()) == before
-
-
 def test_old_usage_does_not_trigger_another_compaction() -> None:
     history, keeper = long_talk(), guard()
     history.append(AssistantMessage(content=(TextBlock(text="x"),), usage=Usage(input_tokens=90_000)))
@@ -255,22 +185,6 @@ async def test_three_compactions_with_too_little_gain_stop_automatic_ones() -> N
             attempts += 1
 
     assert attempts == 3
-
-
-async def test_the_middle_of_a_long_summary_is_left_out() -> None:
-    async def summarise(transcript: str) -> str:
-        return f"Begin. {'word ' * 20_000} End."
-
-    history = long_talk(40)
-    window = history.estimated_tokens()
-    done = await guard(strategy="summary").compact(history, window, summarise)
-
-    summed = condensed(history.messages()[1])
-    assert summed is not None
-    assert summed.summary.startswith("Begin. word")
-    assert summed.summary.endswith("word  End.")
-    assert "[…]" in summed.summary
-    assert (done.strategy, done.tokens_after < 0.6 * window) == ("summary", True)
 
 
 async def test_repeated_digests_do_not_grow() -> None:

@@ -3,8 +3,7 @@
 import sys
 import tracemalloc
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -19,7 +18,7 @@ from tui_agent.context import (
 )
 from tui_agent.protocol.messages import Message, Usage
 
-from .conversations import answered, result, said, sound_conversations
+from .conversations import answered, result, said
 
 
 class HistoryAgainstNaiveModel(RuleBasedStateMachine):
@@ -169,21 +168,6 @@ def test_a_removed_call_is_still_known() -> None:
     assert [name for name in ("first", "before", "other") if history.knows_call(name)] == ["first", "before"]
 
 
-def test_a_view_can_be_indexed_and_sliced() -> None:
-    messages = [said("a"), answered("b"), said("c")]
-    history = ConversationHistory(messages)
-
-    view = history.messages()
-    history.append(answered("d"))
-
-    assert view[0] is messages[0]
-    assert view[-1] is messages[2]
-    assert view[1:] == (messages[1], messages[2])
-    assert "MessageView" in repr(view)
-    with pytest.raises(IndexError):
-        view[3]
-
-
 def test_the_work_of_a_step_does_not_grow_with_the_conversation() -> None:
     short = ConversationHistory([said("x")])
     long = ConversationHistory([said("x") for _ in range(5_000)])
@@ -220,18 +204,3 @@ def _calls_of_a_step(history: ConversationHistory) -> int:
     finally:
         sys.setprofile(None)
     return calls
-
-
-@given(sound_conversations(), st.data())
-def test_going_back_restores_messages_and_keeps_their_counts(messages: list[Message], data: st.DataObject) -> None:
-    history = ConversationHistory(messages)
-    views, kept = history.messages(), data.draw(st.integers(0, len(messages)))
-    entries = history.entries
-
-    history.go_back_to(messages[:kept])
-
-    assert tuple(history.messages()) == tuple(messages[:kept])
-    assert history.entries == entries[:kept]
-    assert tuple(views) == tuple(messages)
-    history.go_back_to(messages)
-    assert tuple(history.messages()) == tuple(messages)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.context import (
     ContextRegistry,
     cut_instructions,
@@ -46,18 +47,31 @@ def test_files_come_from_the_user_then_from_the_root_down(repository: Path, tmp_
     assert layers[1].tags == ("system", "instructions")
 
 
-def test_nothing_above_the_repository_is_read(repository: Path) -> None:
-    assert _texts(None, repository / "src") == []
+@table(
+    ("files", "below", "texts"),
+    [
+        ({"../AGENTS.md": "above"}, "src", []),
+        # A worktree, whose `.git` is a file, is a repository of its own.
+        ({"AGENTS.md": "root", "tree/.git": "gitdir: x", "tree/AGENTS.md": "worktree"}, "tree/deep", ["worktree"]),
+        ({"CLAUDE.md": "fallback", "src/CLAUDE.md": "no", "src/AGENTS.md": "this"}, "src", ["fallback", "this"]),
+        ({"AGENTS.md": b"\xef\xbb\xbfhello \xff world\n"}, ".", ["hello \ufffd world"]),
+        ({"AGENTS.md": "\ufeffrule é".encode("utf-16-be")}, ".", ["rule é"]),
+        ({"AGENTS.md": "rule é".encode("utf-16")}, ".", ["rule é"]),
+        ({"AGENTS.md": "x" * SIZE_CAP}, ".", ["x" * SIZE_CAP]),
+    ],
+)
+def test_the_files_that_apply_are_read_in_any_encoding(
+    tmp_path: Path, files: dict[str, str | bytes], below: str, texts: list[str]
+) -> None:
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    for name, content in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+    (root / below).mkdir(parents=True, exist_ok=True)
 
-
-def test_a_worktree_whose_git_is_a_file_is_a_repository_too(repository: Path) -> None:
-    inner = repository / "worktree"
-    (inner / "deep").mkdir(parents=True)
-    (inner / ".git").write_text("gitdir: elsewhere")
-    (repository / "AGENTS.md").write_text("root")
-    (inner / "AGENTS.md").write_text("worktree")
-
-    assert _texts(None, inner / "deep") == ["worktree"]
+    assert _texts(None, root / below) == texts
 
 
 def test_outside_a_repository_only_the_directory_itself_counts(tmp_path: Path) -> None:
@@ -68,51 +82,18 @@ def test_outside_a_repository_only_the_directory_itself_counts(tmp_path: Path) -
     assert _texts(None, tmp_path / "here") == ["here"]
 
 
-def test_claude_md_is_read_only_without_agents_md(repository: Path) -> None:
-    (repository / "CLAUDE.md").write_text("fallback")
-    (repository / "src" / "CLAUDE.md").write_text("not this")
-    (repository / "src" / "AGENTS.md").write_text("this")
-
-    assert _texts(None, repository / "src") == ["fallback", "this"]
-
-
-def test_a_byte_order_mark_and_invalid_bytes_are_tolerated(repository: Path) -> None:
-    (repository / "AGENTS.md").write_bytes(b"\xef\xbb\xbfhello \xff world\n")
-
-    assert _texts(None, repository) == ["hello \ufffd world"]
-
-
-def test_a_long_file_is_truncated_with_a_note(repository: Path) -> None:
+def test_a_long_file_is_truncated_with_a_note_and_named_for_the_user(repository: Path) -> None:
     (repository / "AGENTS.md").write_text("é" * SIZE_CAP)
-
     (text,) = _texts(None, repository)
-
     assert text.startswith("é" * (SIZE_CAP // 2))
     assert text.endswith(f"(Cut here: only the first {SIZE_CAP} bytes are read.)")
     assert "\ufffd" not in text
 
-
-def test_each_file_that_is_cut_is_named_for_the_user(repository: Path) -> None:
     (repository / "AGENTS.md").write_text("see @long.md and @short.md\n")
     (repository / "long.md").write_text("x" * (SIZE_CAP + 1))
     (repository / "short.md").write_text("x")
-
     words = f"{repository / 'long.md'}: only the first 32,768 bytes are used; shorten it, or split it"
     assert cut_instructions(load_instructions(None, repository)) == (words,)
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
-def test_a_byte_order_mark_tells_the_encoding(repository: Path, encoding: str) -> None:
-    mark = "\ufeff" if encoding == "utf-16-be" else ""
-    (repository / "AGENTS.md").write_bytes(f"{mark}rule é".encode(encoding))
-
-    assert _texts(None, repository) == ["rule é"]
-
-
-def test_a_file_of_exactly_the_maximum_size_is_whole(repository: Path) -> None:
-    (repository / "AGENTS.md").write_text("x" * SIZE_CAP)
-
-    assert _texts(None, repository) == ["x" * SIZE_CAP]
 
 
 def test_an_unreadable_file_is_reported_in_its_layer(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,26 +107,21 @@ def test_an_unreadable_file_is_reported_in_its_layer(repository: Path, monkeypat
     assert _texts(None, repository) == ["(This file could not be read: Permission denied.)"]
 
 
-def test_anything_but_a_file_is_ignored(repository: Path) -> None:
+def test_anything_but_a_file_is_ignored_and_a_file_is_read_once(repository: Path) -> None:
     (repository / "AGENTS.md").mkdir()
     os.mkfifo(repository / "CLAUDE.md")
     (repository / "src" / "AGENTS.md").symlink_to(repository / "nowhere")
-
-    assert load_instructions(repository / "absent", repository / "src") == ()
-
-
-def test_a_file_with_two_paths_is_read_once(repository: Path) -> None:
-    (repository / "AGENTS.md").write_text("root")
-    (repository / "src" / "AGENTS.md").symlink_to(repository / "AGENTS.md")
-
-    assert _texts(repository, repository / "src") == ["root"]
-
-
-def test_a_loop_of_links_raises_nothing(repository: Path) -> None:
     loop = repository / "loop"
     loop.symlink_to(loop)
 
+    assert load_instructions(repository / "absent", repository / "src") == ()
     assert load_instructions(loop, loop / "deeper") == ()
+
+    (repository / "AGENTS.md").rmdir()
+    (repository / "AGENTS.md").write_text("root")
+    (repository / "src" / "AGENTS.md").unlink()
+    (repository / "src" / "AGENTS.md").symlink_to(repository / "AGENTS.md")
+    assert _texts(repository, repository / "src") == ["root"]
 
 
 # --- links ------------------------------------------------------------------------------------------------------------
@@ -163,27 +139,22 @@ def test_a_link_out_of_the_repository_is_reported_and_not_read(repository: Path,
     )
 
 
-def test_a_link_within_the_repository_is_read(repository: Path) -> None:
+def test_links_decide_by_their_target(repository: Path, tmp_path: Path) -> None:
     (repository / "docs").mkdir()
     (repository / "docs" / "agents.md").write_text("shared")
     (repository / "src" / "AGENTS.md").symlink_to("../docs/agents.md")
-
     assert _texts(None, repository / "src") == ["shared"]
     assert foreign_instructions(repository / "src") == ()
 
-
-def test_if_agents_md_leads_out_claude_md_is_read(repository: Path, tmp_path: Path) -> None:
     (repository / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
     (repository / "CLAUDE.md").write_text("inside")
+    assert _texts(None, repository) == ["inside"], "CLAUDE.md counts where AGENTS.md leads out"
 
-    assert _texts(None, repository) == ["inside"]
-
-
-def test_files_of_git_are_not_instructions(repository: Path) -> None:
+    (repository / "CLAUDE.md").unlink()
+    (repository / "AGENTS.md").unlink()
     (repository / ".git" / "config").write_text("url = https://me:token@host/")
     (repository / "AGENTS.md").symlink_to(".git/config")
-
-    assert _texts(None, repository) == []
+    assert _texts(None, repository) == [], "files of git are no instructions"
     assert foreign_instructions(repository) == ((repository / "AGENTS.md", repository / ".git" / "config"),)
 
 

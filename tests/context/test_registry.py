@@ -40,13 +40,12 @@ def failing(change: LayerChange) -> None:
 def test_a_listener_that_raises_stops_neither_the_change_nor_other_listeners(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    parent, child = ContextRegistry(), ContextRegistry()
+    parent, child, other = ContextRegistry(), ContextRegistry(), ContextRegistry()
     child.set_parent(parent)
     heard: list[LayerChange] = []
-    parent.listen(failing)
-    parent.listen(heard.append)
-    child.listen(failing)
-    child.listen(heard.append)
+    for registry in (parent, child):
+        registry.listen(failing)
+        registry.listen(heard.append)
 
     assert parent.set(_layer("a", "one"))
     assert parent.remove("a") is not None
@@ -54,19 +53,32 @@ def test_a_listener_that_raises_stops_neither_the_change_nor_other_listeners(
     assert [(change.name, change.kind) for change in heard] == [("a", "set")] * 2 + [("a", "removed")] * 2
     assert caplog.text.count("cannot use a") == 4, "each failure once, with its traceback"
 
-
-def test_a_failure_is_reported_to_the_nearest_registry_that_has_a_report() -> None:
-    shared, child, other = ContextRegistry(), ContextRegistry(), ContextRegistry()
-    child.set_parent(shared)
-    other.set_parent(shared)
+    # A report counts for all registries between it and the one that changed.
+    other.set_parent(parent)
     reported: list[tuple[str, str]] = []
     child.report_failures(lambda name, crash: reported.append((name, crash.text)))
-    shared.listen(failing)
+    parent.listen(failing)
     child.listen(failing)
+    parent.set(_layer("b", "two"))
+    assert reported == [(f"{__name__}.failing", "cannot use b")] * 2
 
-    shared.set(_layer("a", "one"))
 
-    assert reported == [(f"{__name__}.failing", "cannot use a")] * 2
+def test_listeners_end_one_by_one_and_with_their_registry() -> None:
+    first, second, child = ContextRegistry(), ContextRegistry(), ContextRegistry()
+    heard: list[LayerChange] = []
+    stop, _ = child.listen(heard.append), child.listen(heard.append)
+    stop()
+    stop()
+    child.set(_layer("a", "one"))
+    assert len(heard) == 1, "the second registration is another one"
+
+    child.set_parent(first)
+    child.set_parent(second)
+    first.set(_layer("b", "x"))
+    child.set_parent(None)
+    second.set(_layer("c", "y"))
+    assert len(heard) == 1
+    assert child.parent is None
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError])
@@ -81,33 +93,6 @@ def test_an_interrupt_in_a_listener_passes_through(error: type[BaseException]) -
         registry.set(_layer("a", "one"))
 
     assert registry.flat() == "one"
-
-
-def test_a_listener_that_is_registered_twice_is_called_until_each_is_stopped() -> None:
-    registry = ContextRegistry()
-    heard: list[LayerChange] = []
-    stop, _ = registry.listen(heard.append), registry.listen(heard.append)
-
-    stop()
-    stop()
-    registry.set(_layer("a", "one"))
-
-    assert len(heard) == 1
-
-
-def test_a_detached_child_gets_no_more_changes() -> None:
-    first, second, child = ContextRegistry(), ContextRegistry(), ContextRegistry()
-    heard: list[LayerChange] = []
-    child.listen(heard.append)
-    child.set_parent(first)
-    child.set_parent(second)
-
-    first.set(_layer("a", "x"))
-    child.set_parent(None)
-    second.set(_layer("b", "y"))
-
-    assert heard == []
-    assert child.parent is None
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 
+from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import PairingCheck, repair_messages
 from tui_agent.context.repair import UNANSWERED
@@ -65,66 +66,40 @@ def test_every_prefix_of_a_valid_conversation_can_be_continued(messages: list[Me
         assert repaired.messages[:length] == tuple(messages[:length])
 
 
-def test_unanswered_calls_get_an_error_result_after_their_message() -> None:
-    messages = [said("go"), answered("", "a", "b"), result("b"), said("and?")]
+@table(
+    ("messages", "repaired", "words"),
+    [
+        (
+            [said("go"), answered("", "a", "b"), result("b", "B"), said("and?")],
+            ["go", "", UNANSWERED, "B", "and?"],
+            "1 calls got a result that says they were not answered",
+        ),
+        (
+            [said("go"), answered("", "a"), result("a", "first"), result("a", "second")],
+            ["go", "", "first"],
+            "1 results",
+        ),
+        ([result("ghost"), said("go"), answered("hi"), result("other")], ["go", "hi"], "2 results"),
+        (
+            [said("go"), answered("", "a", "b"), result("b", "B"), said("wait"), result("a", "A")],
+            ["go", "", "A", "B", "wait"],
+            "results were put in order",
+        ),
+        # A result answers the latest call of its id.
+        (
+            [said("go"), answered("", "a"), said("again"), answered("", "a"), result("a", "late")],
+            ["go", "", UNANSWERED, "again", "", "late"],
+            "1 calls",
+        ),
+        ([answered("hello"), answered("again")], [LOST_MESSAGE, "hello", LOST_MESSAGE, "again"], "2 "),
+    ],
+)
+def test_each_fault_is_repaired_in_its_own_way(messages: list[Message], repaired: list[str], words: str) -> None:
+    found = repair_messages(messages)
 
-    repaired = repair_messages(messages)
-
-    assert [message.role for message in repaired.messages] == [
-        "user",
-        "assistant",
-        "tool_result",
-        "tool_result",
-        "user",
-    ]
-    made_up = repaired.messages[2]
-    assert isinstance(made_up, ToolResultMessage)
-    assert (made_up.call_id, made_up.is_error, made_up.text) == ("a", True, UNANSWERED)
-    assert repaired.synthesised == (made_up,)
-    assert str(repaired) == "1 calls got a result that says they were not answered"
-
-
-def test_the_first_of_two_results_counts() -> None:
-    messages = [said("go"), answered("", "a"), result("a", "first"), result("a", "second")]
-
-    repaired = repair_messages(messages)
-
-    assert [message.text for message in repaired.messages] == ["go", "", "first"]
-    assert repaired.orphans == 1
-
-
-def test_results_without_a_call_are_dropped() -> None:
-    repaired = repair_messages([result("ghost"), said("go"), answered("hi"), result("other")])
-
-    assert [message.role for message in repaired.messages] == ["user", "assistant"]
-    assert repaired.orphans == 2
-
-
-def test_results_are_moved_into_call_order_after_their_calls() -> None:
-    messages = [said("go"), answered("", "a", "b"), result("b"), said("wait"), result("a")]
-
-    repaired = repair_messages(messages)
-
-    order = [message.call_id for message in repaired.messages if isinstance(message, ToolResultMessage)]
-    assert order == ["a", "b"]
-    assert repaired.messages[-1].role == "user"
-    assert str(repaired) == "results were put in order"
-
-
-def test_a_result_answers_the_latest_call_of_its_id() -> None:
-    messages = [said("go"), answered("", "a"), said("again"), answered("", "a"), result("a", "late")]
-
-    repaired = repair_messages(messages)
-
-    texts = [message.text for message in repaired.messages if isinstance(message, ToolResultMessage)]
-    assert texts == [UNANSWERED, "late"]
-
-
-def test_an_answer_to_nothing_gets_a_user_message_before_it() -> None:
-    repaired = repair_messages([answered("hello"), answered("again")])
-
-    assert [message.text for message in repaired.messages] == [LOST_MESSAGE, "hello", LOST_MESSAGE, "again"]
-    assert repaired.filled == 2
+    assert [message.text for message in found.messages] == repaired
+    assert words in str(found)
+    assert all(message.is_error for message in found.synthesised)
 
 
 @pytest.mark.parametrize("paused_first", [True, False])

@@ -7,7 +7,7 @@ from tests.support.table import table
 from tui_agent.definitions.discovery import project_places, read_definitions
 from tui_agent.definitions.records import Definitions, kind_of
 from tui_agent.hook_files.hook_file_reader import parse_hook_file
-from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
+from tui_agent.protocol.prompt_references import RESERVED_COMMANDS
 
 GUARD = "python3 .claude/hooks/guard.py"
 

@@ -31,22 +31,6 @@ def sources() -> dict[str, str]:
     return {name: f"{name}\n{path.read_text('utf-8')}" for name, path in {**package, **themes, **pages}.items()}
 
 
-def test_the_table_has_every_common_addition() -> None:
-    assert [goal for goal, _, _ in ROWS] == [
-        "a slash command",
-        "a key",
-        "a method of the session for the screen",
-        "a page with a list",
-        "a page with data from the engine",
-        "a part of the screen that shows events",
-        "a built-in tool",
-        "a setting",
-        "an event",
-        "a theme",
-        "a read-only command",
-    ]
-
-
 @table(("goal", "examples", "files"), ROWS)
 def test_the_files_are_those_that_mention_the_example(goal: str, examples: str, files: str) -> None:
     named = set(re.findall(r"`([\w/.-]+\.(?:py|md|toml))`", files))

@@ -16,14 +16,6 @@ from tui_agent.ui.app.themes import ThemeCatalogue
 PAGE = DOCS / "extending.md"
 
 
-def test_there_is_one_example_for_each_extension() -> None:
-    assert [(block.title, block.language) for block in blocks_of(PAGE) if block.language != "text"] == [
-        ("A tool", "python"),
-        ("A read-only command", "toml"),
-        ("A theme", "toml"),
-    ]
-
-
 @pytest.mark.parametrize(("program", "output"), [pytest.param(*pair, id=pair[0].title) for pair in programs_of(PAGE)])
 def test_a_program_prints_the_output_below_it(
     program: Block, output: Block, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

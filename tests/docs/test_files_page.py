@@ -9,7 +9,7 @@ from tests.docs.programs import DOCS, printed_by, programs_of
 from tests.tools.test_pdf_files import pdf
 from tests.tools.test_read_images import image
 from tui_agent.permissions import PermissionPolicy
-from tui_agent.protocol.file_mentions import file_mentions
+from tui_agent.protocol.prompt_references import file_mentions
 from tui_agent.workbench.sessions.prompt_files import PromptFiles
 
 PAGE = DOCS / "files.md"

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tui_agent.protocol.endpoint import Endpoint
-from tui_agent.providers.endpoint_profiles import shipped_profiles
+from tui_agent.providers.model_catalog import shipped_profiles
 from tui_agent.settings import Locations, load_settings
 from tui_agent.workbench.configuration.model_list import listed_models
 from tui_agent.workbench.configuration.named_endpoints import key_of, target_of

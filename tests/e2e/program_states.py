@@ -55,26 +55,9 @@ def _in_a_command(app: App) -> None:
     app.wait_for_row(r"^ +begun")
 
 
-def _on_its_page(app: App) -> None:
-    _in_a_command(app)
-    app.press("ctrl+t")
-    # The screen does not show when the panel accepts the key; before that, the key has no effect.
-    for _ in range(60):
-        app.press("enter")
-        if app.comes("tab next part", 1.0):
-            return
-    app.wait_for("tab next part")
-
-
 def _at_a_question(app: App) -> None:
     app.say("go on")
     app.wait_for_question("write")
-
-
-def _at_all_questions(app: App) -> None:
-    _at_a_question(app)
-    app.press("a")
-    app.wait_for("waiting")
 
 
 def _compacting(app: App) -> None:
@@ -86,22 +69,9 @@ def _compacting(app: App) -> None:
     app.wait_for_status("compacting")
 
 
-def _in_a_command_of_the_user(tag: str) -> Callable[[App], None]:
-    def reach(app: App) -> None:
-        app.say(f"!echo begun; sleep {tag}")
-        app.wait_for_row(r"^ +begun")
-
-    return reach
-
-
 def _on_help(app: App) -> None:
     app.press("f1")
     app.wait_for("esc close")
-
-
-def _in_the_palette(app: App) -> None:
-    app.press("ctrl+p")
-    app.wait_for("Search the conversation")
 
 
 def _going_back(app: App) -> None:
@@ -159,16 +129,12 @@ STATES = {
     for state in (
         State("idle", _rest),
         State("starting", _starting, begins=False),
-        State("thinking", _with_status("thinking"), lambda _: [calls(until("never"))]),
         State("streaming", _said("The first half of a"), _half),
         State("command", _in_a_command, _endless, ALLOWED),
-        State("page", _on_its_page, _endless, ALLOWED),
         State("question", _at_a_question, _write),
-        State("questions", _at_all_questions, _write),
         State("compacting", _compacting, lambda _: [*LONG_ANSWERS, calls(until("never"))]),
         State("retrying", _with_status("retrying"), _overloaded),
         State("help", _on_help),
-        State("palette", _in_the_palette),
         State("rewind", _going_back, _write, ALLOWED),
         State("picker", _picking, arguments=("--resume",), prepare=_talk, begins=False),
         State("trust", _trusting, prepare=_bring_settings, begins=False),

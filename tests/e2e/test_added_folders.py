@@ -62,29 +62,3 @@ def test_a_folder_joins_a_running_session_and_stays_when_it_is_resumed(machine: 
     with ServerThread([says("Gone.")]) as server:
         done = machine.run("-p", "four", "--resume", "s1", variables=server.environment)
     assert f"A folder of this session: cannot add {library}: it is not a folder" in done.stderr
-
-
-def test_a_folder_is_added_on_the_screen_for_one_session_or_for_all(machine: UserMachine, library: Path) -> None:
-    (machine.root / "other").mkdir()
-    with ServerThread([]) as server, machine.app_on(server) as app:
-        app.ready()
-        app.say("/add-dir nowhere")
-        app.wait_for("Cannot add nowhere: it is not a folder")
-        app.say("/add-dir ../library")
-        app.wait_for_all("Add a folder", "Until you quit, and when you resume it here")
-        app.press("enter")
-        app.wait_for("Added to the workspace:")
-        app.type(f"@{library}/li")
-        app.wait_for("lib.py")
-        app.press("escape", "ctrl+c")
-        app.wait_for_draft("")
-        app.say("/add-dir ../other")
-        app.wait_for("every session")
-        app.press("down", "enter")
-        app.wait_for(lambda screen: screen.text.count("Added to the workspace:") == 2)
-        app.say("/permissions")
-        app.wait_for("also part of the workspace:")
-        app.press("escape")
-        app.quit()
-    settings = (machine.home / ".config/tui-agent/config.toml").read_text("utf-8")
-    assert f'folders = ["{machine.root / "other"}"]' in settings

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, fails, says, words_in
+from .script import bodies_of, call, calls, says, words_in
 from .user_machine import UserMachine
 
 pytestmark = pytest.mark.slow
@@ -27,13 +27,6 @@ def test_words_without_quotes_are_the_prompt_and_options_reach_the_request(machi
     assert titles == ["The bug"]
 
 
-def test_a_cost_limit_without_a_price_says_so(machine: UserMachine) -> None:
-    with ServerThread([says("Done.")]) as server:
-        done = machine.run("-p", "x", "--max-cost", "2", "--model", "of-my-own", variables=server.environment)
-
-    assert "the price of of-my-own is unknown, so the cost limit has no effect" in done.stderr.lower()
-
-
 def test_a_denied_call_is_named_with_the_rule_that_would_allow_it(machine: UserMachine) -> None:
     write = calls(call("write", path="new.txt", content="x\n"))
     rows = (
@@ -48,21 +41,6 @@ def test_a_denied_call_is_named_with_the_rule_that_would_allow_it(machine: UserM
         assert why in note
         assert rule in note
         assert ("--allow" in note) == bool(rule)
-
-
-def test_a_misspelt_command_is_a_question_in_a_terminal(machine: UserMachine) -> None:
-    with machine.app("sesions", "list") as app:
-        app.wait_for("Did you mean `tui-agent sessions`?")
-        app.type("y\r")
-        app.wait_for("no sessions")
-        assert app.wait_for_end() == 0
-    with ServerThread([says("A word.")]) as server, machine.app_on(server, "sesions", "--plain") as app:
-        app.wait_for("Did you mean `tui-agent sessions`?")
-        app.type("\r")
-        app.wait_for("agent: A word.")
-        assert words_in(bodies_of(server)[0]) == ["sesions"]
-        app.type("/quit\r")
-        assert app.wait_for_end() == 0
 
 
 SCHEMA = {
@@ -92,29 +70,6 @@ def test_an_answer_that_does_not_match_the_schema_is_asked_for_once_more(machine
     assert sent["schema"]["properties"]["count"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
     assert '"minimum": 1' in "".join(part["text"] for part in first["system"])
     assert "- count: 0 is less than the minimum of 1" in words_in(second)[-1]
-
-
-def test_an_answer_that_never_matches_fails(machine: UserMachine) -> None:
-    code, out, error, _ = with_schema(machine, "Two.", "Still two.")
-    text_code, text_out, *_ = with_schema(machine, "Two.", "{}", output="text")
-
-    answer = json.loads(out)
-    assert (code, text_code, text_out) == (1, 1, "")
-    assert (answer["structured_output"], answer["result"], answer["is_error"]) == (None, "Still two.", True)
-    assert "The final answer does not fit the JSON schema, not even after a repair" in error
-    assert with_schema(machine, '{"name": "a"}', output="text")[:2] == (0, '{"name": "a"}\n')
-
-
-def test_a_schema_that_the_endpoint_refuses_is_only_checked_here(machine: UserMachine) -> None:
-    machine.file("schema.json", json.dumps(SCHEMA))
-    refusal = fails(400, "invalid_request_error") | {"error_message": "output_config.format.schema: too complex"}
-    with ServerThread([refusal, says('{"name": "a"}')]) as server:
-        done = machine.run("-p", "x", "--json-schema", "schema.json", variables=server.environment)
-        first, second = bodies_of(server)
-
-    assert (done.returncode, done.stdout) == (0, '{"name": "a"}\n')
-    assert "format" in first["output_config"]
-    assert "output_config" not in second
 
 
 def test_a_safe_start_uses_nothing_but_rules_that_deny_or_ask(machine: UserMachine) -> None:

@@ -188,20 +188,6 @@ def test_early_keys_answer_no_question_and_reach_the_chat_behind_it(machine: Use
         app.quit()
 
 
-def test_a_wrong_setting_is_reported_on_the_normal_screen(machine: UserMachine) -> None:
-    settings_file = machine.home / ".config/tui-agent/config.toml"
-    settings_file.parent.mkdir(parents=True)
-    settings_file.write_text("modell = 1\nmodel = 2\n", "utf-8")
-    with machine.app("--demo") as app:
-        app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
-        app.type("hello")
-
-        assert app.wait_for_end() == 2
-        assert app.left_behind == []
-        assert "config.toml" in app.screen.text
-        assert "tui-agent: this was not sent: hello" in app.screen.text
-
-
 def test_a_signal_during_the_start_restores_the_terminal(machine: UserMachine) -> None:
     for pause in sample((0.0, 0.2, 0.5), 2):
         with machine.app("--demo") as app:

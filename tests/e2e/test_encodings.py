@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, says, step, words_in
+from .script import bodies_of, says, step, words_in
 from .user_machine import App, UserMachine
 
 Encoding = Literal["xterm", "tmux", "kitty"]
@@ -131,25 +131,3 @@ def test_every_key_has_its_effect(machine: UserMachine) -> None:
                 app.wait_for(lambda _: draft_of(app) == f"ab{NEW_LINE}cd")
                 clear(app, "xterm")
         app.quit()
-
-
-def test_a_question_rings_once_while_the_terminal_has_no_focus(machine: UserMachine) -> None:
-    outside = calls(call("bash", command="make all", sandbox=False))
-    with ServerThread([outside, says("Not made."), outside]) as server, machine.app_on(server) as app:
-        app.ready()
-        for focus, bells in (("\x1b[O\x1b[I", 0), ("\x1b[O", 1)):
-            app.type("make it")
-            app.wait_for_draft("make it")
-            # In one write: the question must not come before the focus has gone.
-            app.write(f"\r{focus}")
-            app.wait_for_status("waiting for you")
-            app.wait_for(lambda _, bells=bells: b"\x1b]2;waiting for you" in app.raw and rung(app) == bells)
-            if not bells:
-                app.wait_for_question("bash")
-                app.press("n")
-                app.wait_for_words("Not made.")
-                app.wait_for_status("ready")
-        app.press("ctrl+q")
-        assert app.wait_for_end() == 0
-
-    assert rung(app) == 1

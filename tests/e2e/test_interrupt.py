@@ -4,7 +4,7 @@ import psutil
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, results_in, says, step, text_block, until, words_in
+from .script import bodies_of, call, calls, results_in, says, step, text_block
 from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
@@ -37,12 +37,6 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
         says("It took too long."),
         calls(call("bash", command=f"yes flood-{machine.tag}")),
         says("It is quiet again."),
-        # The command ignores the first signal, so that its end takes a while.
-        calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {machine.tag}")),
-        calls(text_block("The beginning of a"), until("never")),
-        says("A new sentence."),
-        calls(call("write", path="new.txt", content="x\n")),
-        says("Then not."),
     ]
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -95,122 +89,6 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
             assert str(whole) in text
             whole.unlink()
 
-        with step("input typed while a command ends is kept"):
-            app.wait_for_status("ready")
-            app.say("do not listen")
-            app.wait_for_row(r"^ +deaf")
-            app.press("escape")
-            app.wait_for("esc again")
-            app.press("escape")
-            app.wait_until_gone("esc again")
-            app.type("tell me a story")
-            app.wait_for_draft("tell me a story")
-            app.wait_for_status("ready")
-            app.wait_for_draft("tell me a story")
-
-        with step("an answer can be interrupted"):
-            app.press("enter")
-            app.wait_for_words("The beginning of a")
-            interrupt(app)
-            app.say("a shorter one")
-            app.wait_for_words("A new sentence.")
-            assert words_in(bodies_of(server)[-1])[-2:] == ["tell me a story", "a shorter one"]
-
-        with step("an open dialog closes with its run"):
-            app.wait_for_status("ready")
-            app.say("/mode ask")
-            app.say("write it")
-            app.wait_for_question("write")
-            app.press("escape")
-            app.wait_for_row(r"▲ Create new\.txt\? .*ctrl\+y answer")
-            interrupt(app)
-            app.wait_until_gone("ctrl+y answer")
-            app.say("never mind")
-            app.wait_for_words("Then not.")
-            assert [is_error for _, is_error in results_in(bodies_of(server)[-1])] == [True]
-            assert not (machine.work / "new.txt").exists()
         app.quit()
 
     assert sum(journal.stat().st_size for journal in machine.journals) < 5_000_000
-
-
-def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) -> None:
-    asleep = [calls(call("bash", command=f"echo begun {name}; sleep {machine.tag}")) for name in "abcd"]
-    script = [
-        calls(call("bash", command="echo working; until [ -e gate ]; do sleep 0.05; done")),
-        says("Next step."),
-        *(asleep[0], says("I wake up.")),
-        *(asleep[1], says("I do that instead.")),
-        *(asleep[2], says("I heard you.")),
-        asleep[3],
-    ]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        with step("stop lets the step end and starts no other"):
-            app.say("work")
-            app.wait_for_row(r"^ +working")
-            app.press("escape")
-            app.wait_for_row(r"esc again: cancel 1 tool and stop +· +s stop after this step")
-            app.press("s")
-            app.wait_until_gone("esc again")
-            (machine.work / "gate").touch()
-            app.wait_for_call("✔", 1, "bash")
-            app.wait_for_status("ready")
-            assert len(bodies_of(server)) == 1
-            app.wait_for_draft("")
-            app.say("go on")
-            app.wait_for_words("Next step.")
-            assert len(bodies_of(server)) == 2
-
-        for way, name, message, answer in (
-            ("ctrl+s", "a", "rather wake up", "I wake up."),
-            ("n", "b", "rather stand up", "I do that instead."),
-        ):
-            with step(f"a steering message can be sent at once with {way}"):
-                app.wait_for_status("ready")
-                app.say("sleep")
-                app.wait_for_row(rf"^ +begun {name}")
-                app.say(message)
-                app.wait_for_row(rf"1 steer  “{message}”")
-                if way == "n":
-                    app.press("escape")
-                    app.wait_for("n send queued now")
-                app.press(way)
-                app.wait_for_words(answer)
-                app.wait_until_gone("─ queue ─")
-                assert machine.processes() == []
-                body = bodies_of(server)[-1]
-                ((text, is_error),) = results_in(body)
-                assert is_error
-                assert f"begun {name}" in text
-                assert words_in(body)[-2:] == ["sleep", message]
-
-        with step("a queued message survives an interrupt"):
-            app.wait_for_status("ready")
-            app.say("sleep")
-            app.wait_for_row(r"^ +begun c")
-            app.say("and hurry")
-            app.wait_for_row(r"1 steer  “and hurry”")
-            interrupt(app)
-            app.wait_for_row(r"1 steer  “and hurry” +waits for you to send it")
-            app.press("ctrl+s")
-            app.wait_for_words("I heard you.")
-            assert words_in(bodies_of(server)[-1])[-2:] == ["sleep", "and hurry"]
-
-        with step("ctrl+c clears, then interrupts, then quits"):
-            app.wait_for_status("ready")
-            app.say("sleep")
-            app.wait_for_row(r"^ +begun d")
-            app.type("a draft")
-            app.wait_for_draft("a draft")
-            app.press("ctrl+c")
-            app.wait_for_draft("")
-            assert machine.processes() != []
-            app.press("ctrl+c")
-            app.wait_for_status("ready")
-            assert machine.processes() == []
-            app.press("ctrl+c")
-            app.wait_for("ctrl+c again quits")
-            app.press("ctrl+c")
-            assert app.wait_for_end() == 0
-            assert app.left_behind == []

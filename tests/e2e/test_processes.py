@@ -2,19 +2,17 @@
 
 import os
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from tests.support.examples import only_long
 from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
-from tests.tools.daemons import daemon, living_in, until_there
+from tests.tools.daemons import living_in
 
-from .script import Reply, bodies_of, call, calls, results_in, says
+from .script import Reply, call, calls, says
 from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
@@ -30,125 +28,10 @@ def nothing_left(machine: UserMachine) -> Iterator[None]:
         os.kill(pid, signal.SIGKILL)
 
 
-def with_daemon(machine: UserMachine, then: str, name: str = "daemon") -> str:
-    """Return a command that starts an independent daemon, waits until it runs, and continues."""
-    return f"{daemon(machine.work, 'another title', name)}; {until_there(name)}; {then}"
-
-
-def interrupt(app: App) -> None:
-    app.press("escape")
-    app.wait_for("esc again")
-    app.press("escape")
-    app.wait_for_status("ready")
-
-
-def quit_app(app: App) -> None:
-    app.press("ctrl+q")
-    app.wait_for_end()
-
-
-def told(number: signal.Signals) -> Callable[[App], None]:
-    def end(app: App) -> None:
-        app.process.send_signal(number)
-        app.wait_for_end()
-
-    return end
-
-
-ENDINGS = {
-    "quit": quit_app,
-    "TERM": told(signal.SIGTERM),
-    "HUP": told(signal.SIGHUP),
-}
-
-
-@pytest.mark.parametrize("ending", ["quit", "HUP", *only_long("TERM")])
-def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
-    command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
-    script = [calls(call("bash", command=command)), says("It went on.")]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        app.say("start it")
-        app.wait_for_row(r"^ +all are there")
-        assert len(living_in(machine.work)) > 2
-        ENDINGS[ending](app)
-        left = [pid for pid in living_in(machine.work) if pid != app.process.pid]
-        assert left == []
-
-
-def test_a_daemon_ends_with_its_call_when_the_program_stays(machine: UserMachine) -> None:
-    commands = [
-        with_daemon(machine, f"echo all are there {name}; sleep {machine.tag}", name)
-        for name in ("one", "two", "three")
-    ]
-    starts = [calls(call("bash", command=command)) for command in commands]
-    machine.file("start.sh", with_daemon(machine, f"echo all are there four; sleep {machine.tag}", "four"))
-    script = [starts[0], says("It was cancelled."), starts[1], says("It was sent at once."), starts[2]]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-
-        def start(name: str) -> None:
-            app.say("start it")
-            app.wait_for_row(rf"^ +all are there {name}")
-            assert len(living_in(machine.work)) > 2
-
-        app.ready()
-        start("one")
-        app.say("@#1 not now")
-        app.wait_for_words("It was cancelled.")
-        app.wait_for_status("ready")
-        assert living_in(machine.work) == [app.process.pid]
-        start("two")
-        app.say("something else")
-        app.wait_for_row("1 steer")
-        app.press("ctrl+s")
-        app.wait_for_words("It was sent at once.")
-        app.wait_for_status("ready")
-        assert living_in(machine.work) == [app.process.pid]
-        start("three")
-        interrupt(app)
-        assert living_in(machine.work) == [app.process.pid]
-        app.say("!bash start.sh")
-        app.wait_for_row(r"^ +all are there four")
-        app.press("escape")
-        app.wait_for("esc again")
-        app.press("escape")
-        app.wait_until_gone("esc again")
-        assert eventually(lambda: living_in(machine.work) == [app.process.pid], 30)
-        app.quit()
-
-
-def test_a_daemon_of_a_successful_command_is_named_and_ends_with_the_session(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=with_daemon(machine, "true"))), says("Done.")]
-    with ServerThread(script) as server:
-        done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
-        ((text, is_error),) = results_in(bodies_of(server)[1])
-
-    assert (done.returncode, done.stdout, is_error) == (0, "Done.\n", False)
-    pid = int((machine.work / "daemon.pid").read_text())
-    assert f"(pid {pid}); it ends with the session. As bash_1, /jobs lists it" in text
-    assert "bash_1 was stopped with the session" in done.stderr
-    assert living_in(machine.work) == []
-
-
 def started(machine: UserMachine, server: ServerThread, *options: str) -> PipedProgram:
     """The program without a screen; its events are read as they are published."""
     arguments = ("-p", "start it", *ALLOWED, "--output-format", "stream-json", *options)
     return machine.piped(*arguments, variables=server.environment)
-
-
-def test_daemons_of_calls_that_run_side_by_side_live_until_the_session_ends(machine: UserMachine) -> None:
-    first = with_daemon(machine, "until [ -e gate ]; do sleep 0.02; done", "first")
-    second = f"until [ -s first.pid ]; do sleep 0.02; done; {with_daemon(machine, 'true', 'second')}"
-    script = [calls(call("bash", command=first), call("bash", command=second)), says("Both are done.")]
-    with ServerThread(script) as server, started(machine, server, "--strategy", "parallel") as program:
-        next(line for line in program.stdout if '"type":"tool.ended"' in line)
-        daemons = {int((machine.work / f"{name}.pid").read_text()) for name in ("first", "second")}
-        assert daemons <= {*living_in(machine.work)}
-        (machine.work / "gate").touch()
-        program.stdout.read()
-        assert program.wait() == 0
-
-    assert living_in(machine.work) == []
 
 
 # --- a killed program -------------------------------------------------------------------------------------------------
@@ -178,19 +61,6 @@ def killed_while_it_ran(machine: UserMachine, server: ServerThread) -> None:
         kill(app)
 
 
-def test_a_command_dies_with_a_killed_program(machine: UserMachine) -> None:
-    command = (
-        f"trap '' TERM HUP; sleep {machine.tag} & echo all are there; while :; do sleep 0.05; done; : {machine.tag}"
-    )
-    with ServerThread([calls(call("bash", command=command))]) as server:
-        with machine.app_on(server, *ALLOWED) as app:
-            app.ready()
-            app.say("start it")
-            app.wait_for_row(r"^ +all are there")
-            kill(app)
-        assert eventually(lambda: machine.processes() == [], 30)
-
-
 def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(machine: UserMachine) -> None:
     with ServerThread(lasting(machine)) as server:
         killed_while_it_ran(machine, server)
@@ -217,27 +87,6 @@ def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(mach
     assert [one["code"] for one in told] == ["left_running", "left_ended", "left_ended", "left_running"]
 
 
-def test_a_daemon_of_a_killed_program_is_found_too(machine: UserMachine) -> None:
-    command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
-    with ServerThread([calls(call("bash", command=command)), says("I take the next step.")]) as server:
-        killed_while_it_ran(machine, server)
-        pid = int((machine.work / "daemon.pid").read_text())
-        assert pid in living_in(machine.work)
-
-        done = machine.run("-p", "go on", "--continue", *ALLOWED, variables=server.environment)
-        assert (done.returncode, done.stdout) == (0, "I take the next step.\n")
-        (warning,) = [line for line in done.stderr.splitlines() if "Still running" in line]
-        assert f"pid {pid}" in warning
-        assert warning.endswith("`tui-agent sessions end-processes mine` ends it.")
-
-        ended = machine.run("sessions", "end-processes", "mine")
-        again = machine.run("sessions", "end-processes", "mine")
-
-    assert (ended.returncode, f"(pid {pid})" in ended.stdout) == (0, True)
-    assert (again.returncode, again.stdout) == (0, "no command of this session is running\n")
-    assert living_in(machine.work) == []
-
-
 @pytest.mark.parametrize("moment", [0, 2, *only_long(1, 3)])
 def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(machine: UserMachine, moment: int) -> None:
     """Kill it at the first event of a call, at its start, when its process is recorded, and at its first output."""
@@ -252,47 +101,3 @@ def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(mac
 
     assert ended.returncode == 0
     assert eventually(lambda: machine.processes() == [], 30)
-
-
-def test_a_process_with_a_reused_id_is_left_alone(machine: UserMachine) -> None:
-    with ServerThread(lasting(machine)) as server:
-        killed_while_it_ran(machine, server)
-        machine.end_processes()
-        innocent = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        try:
-            (journal,) = machine.journals
-            (started,) = [event["data"] for event in machine.events() if event["type"] == "process.started"]
-            text = journal.read_text("utf-8")
-            journal.write_text(text.replace(f'"pid":{started["pid"]}', f'"pid":{innocent.pid}'), "utf-8")
-
-            done = machine.run("-p", "go on", "--continue", *ALLOWED, variables=server.environment)
-            ended = machine.run("sessions", "end-processes", "mine")
-
-            assert (done.returncode, "Still running" in done.stderr) == (0, False)
-            assert ended.stdout == "no command of this session is running\n"
-            assert psutil.Process(innocent.pid).is_running()
-        finally:
-            innocent.kill()
-            innocent.wait()
-
-
-def test_the_commands_of_a_session_that_is_open_are_not_offered(machine: UserMachine) -> None:
-    script = [*lasting(machine), says("Only looked.")]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED, "--session", "mine") as app:
-        app.ready()
-        app.say("start it")
-        app.wait_for_row(r"^ +all are there")
-        app.wait_for(lambda _: any("process.started" in journal.read_text("utf-8") for journal in machine.journals))
-
-        refused = machine.run("sessions", "end-processes", "mine")
-        copied = machine.run("sessions", "fork", "mine").stdout.strip()
-        ended = machine.run("sessions", "end-processes", copied)
-        looked = machine.run("-p", "look", "--resume", "mine", "--no-session", *ALLOWED, variables=server.environment)
-
-        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-        assert ended.stdout == "no command of this session is running\n"
-        assert (looked.returncode, "Still running" in looked.stderr) == (0, False)
-        assert os.path.exists(f"/proc/{app.process.pid}")
-        assert len(sleeping(machine)) == 2
-        interrupt(app)
-        app.quit()

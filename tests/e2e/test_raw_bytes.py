@@ -64,24 +64,6 @@ def test_no_injected_control_sequence_reaches_the_terminal(hostile_machine: User
     assert acting_in(bytes(app.raw)) == []
 
 
-def test_a_session_with_a_hostile_title_is_listed_and_chosen_safely(machine: UserMachine) -> None:
-    with ServerThread([says(EVIL)]) as server:
-        assert machine.run("-p", EVIL, variables=server.environment).returncode == 0
-    listed = machine.run("sessions", "list")
-    assert acting_in(listed.stdout.encode()) == []
-
-    with ServerThread([]) as server, machine.app_on(server, "--resume") as app:
-        app.wait_for("Resume which session?")
-        app.press("enter")
-        app.ready()
-        app.press("up")
-        app.wait_for(lambda screen: app.draft.startswith("[red]x"))
-        app.press("ctrl+q")
-        assert app.wait_for_end() == 0
-
-    assert acting_in(bytes(app.raw)) == []
-
-
 IGNORED = (
     "\x1b[97;1:3u", "\x1b[1114112u", "\x1b[3;1:3~", "\x1b[:;5u", "\x1b[u", "\x1b[999~", "\x1b[63000u", "\x1b[97;0u",
     "\x1b]10;rgb:ffff/ffff/ffff\x07", "\x1b]4;1;rgb:ffff/0000/0000\x07", "\x1b[?62;22c", "\x1bP>|XTerm(380)\x1b\\",

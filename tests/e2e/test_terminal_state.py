@@ -9,7 +9,7 @@ from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_thread import ServerThread
 
 from .program_states import ALLOWED, STATES
-from .script import bodies_of, call, calls, says, step
+from .script import call, calls, says, step
 from .user_machine import NARROW, WIDE, App, UserMachine
 from .ways_to_end import WAYS, end_it
 
@@ -33,23 +33,6 @@ from .ways_to_end import WAYS, end_it
 )
 def test_every_exit_from_every_state_is_clean(machine: UserMachine, state: str, way: str) -> None:
     end_it(machine, STATES[state], WAYS[way])
-
-
-def test_a_session_ended_by_a_signal_can_be_resumed(machine: UserMachine) -> None:
-    state = STATES["command"]
-    end_it(machine, state, WAYS["SIGTERM"])
-
-    assert "run.ended" in [event["type"] for event in machine.events()]
-    with (
-        ServerThread([says("Still here.")]) as server,
-        machine.app_on(server, *ALLOWED, "--continue") as app,
-    ):
-        app.ready()
-        app.wait_for_call("■", 1, "bash")
-        app.say("are you still there")
-        app.wait_for_words("Still here.")
-        bodies_of(server)
-        app.quit()
 
 
 def test_a_command_continues_while_the_program_is_suspended_and_the_screen_comes_back(machine: UserMachine) -> None:
@@ -95,7 +78,6 @@ def test_a_command_continues_while_the_program_is_suspended_and_the_screen_comes
 
 
 def test_many_resizes_leave_a_complete_screen_and_the_end_leaves_none(machine: UserMachine) -> None:
-    machine.file("note.txt", "".join(f"line {number} of the note\n" for number in range(60)))
     with machine.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")
@@ -114,72 +96,15 @@ def test_many_resizes_leave_a_complete_screen_and_the_end_leaves_none(machine: U
         app.press("n")
         app.wait_for_words("you denied it")
         app.wait_for_status("ready")
-        app.say("show note.txt")
-        app.wait_for_call("✔", 6, "read")
         app.quit()
-        assert "line 1 of the note" not in app.screen.text
         assert app.screen.lines[1:] == [""] * 39, "the shell sees its own screen again"
-
-
-def test_the_smallest_windows_are_usable(machine: UserMachine) -> None:
-    machine.file("a.txt", "alpha\n")
-    sizes = ((20, 6), (40, 10), (79, 23))
-    script = [
-        reply
-        for number in range(len(sizes))
-        for reply in (
-            calls(call("read", path="a.txt"), call("write", path=f"b{number}.txt", content="beta\n")),
-            says(f"Written {number}."),
-        )
-    ]
-    with ServerThread(script) as server, machine.app_on(server, size=sizes[0]) as app:
-        for number, size in enumerate(sizes):
-            with step(f"{size[0]} columns, {size[1]} rows"):
-                app.resize(*size)
-                app.wait_for(lambda screen: screen.lines[-1].startswith(" ●"))
-                app.type("write b")
-                app.wait_for("› write b")
-                app.press("enter")
-                app.wait_until_armed("n no")
-                # Page down as long as there is more; a second yes would be typed into the composer.
-                while "n no" in (shown := app.screen.text):
-                    if "more row" in shown:
-                        app.press("pagedown")
-                        app.comes(lambda screen, shown=shown: screen.text != shown, 1.0)
-                    else:
-                        app.press("y")
-                        app.comes(lambda screen: "n no" not in screen.text, 10.0)
-                app.wait_for(f"Written {number}.")
-                app.wait_for(lambda screen: " ›" in screen.text)
-                assert all(len(line) <= size[0] for line in app.screen.lines)
-                assert (machine.work / f"b{number}.txt").read_text("utf-8") == "beta\n"
-        bodies_of(server)
-        app.press("ctrl+q")
-        assert app.wait_for_end() == 0
-        assert app.left_behind == []
-
-
-def test_a_misspelt_theme_prevents_the_start(machine: UserMachine) -> None:
-    with machine.app("--demo", "--theme", "drak") as app:
-        assert app.wait_for_end() == 2
-        assert "no theme 'drak'; did you mean dark?" in app.screen.text
-        assert ALTERNATE_SCREEN not in app.screen.modes
-
-
-def test_a_redirected_screen_is_refused_with_a_message(machine: UserMachine) -> None:
-    with machine.shell() as shell:
-        shell.wait_for("shell>")
-        shell.type("tui-agent --demo 2>errors; echo ended with $?")
-        shell.press("enter")
-        shell.wait_for("ended with 2")
-    assert "standard error is not one" in (machine.work / "errors").read_text("utf-8")
 
 
 NEVER_OPENS = """
 import sys, threading
-from tui_agent.cli import interactive
-interactive.OPENING_SECONDS = 2.0
-interactive._load_engine = lambda settings: threading.Event().wait()
+from tui_agent.ui.app import app_start, engine_runner
+app_start.OPENING_SECONDS = 2.0
+engine_runner.load_engine = lambda settings: threading.Event().wait()
 from tui_agent.cli.command_line import run_program
 sys.exit(run_program(sys.argv[1:]))
 """

@@ -1,10 +1,24 @@
-"""The guided tour as a new user takes it, with one steering message and one approval."""
+"""The first start on a machine, and the guided tour with one steering message and one approval."""
 
-from .script import step
-from .user_machine import NARROW, UserMachine
+from .user_machine import UserMachine
 
 WRONG = "if quantity > BULK:"
 RIGHT = "if quantity >= BULK:"
+
+
+def test_without_a_key_a_start_offers_the_offline_model(machine: UserMachine) -> None:
+    with machine.app() as app:
+        app.wait_for_all("needs a key for the model", "Take the guided tour")
+        app.press("enter")
+        app.ready()
+        app.wait_for("scripted demo, not a language model")
+        app.quit()
+
+    with machine.app() as app:
+        app.wait_for("needs a key for the model")
+        app.press("down", "enter")
+        assert app.wait_for_end() == 2
+        assert "set ANTHROPIC_API_KEY" in app.screen.text
 
 
 def test_the_tour_is_watched_steered_and_approved(machine: UserMachine) -> None:
@@ -44,29 +58,3 @@ def test_the_tour_is_watched_steered_and_approved(machine: UserMachine) -> None:
 
     assert list(machine.temporary.iterdir()) == []
     assert list(machine.work.iterdir()) == []
-
-
-def test_the_tour_fits_into_a_small_window_and_a_denied_edit_is_not_made(machine: UserMachine) -> None:
-    machine.file("note.txt", "the quick brown fox\n")
-    quick = {"SAMPLE_TEST_SECONDS": "0.01"}
-    with machine.app("--demo", "show note.txt", size=NARROW, variables=quick) as app:
-        with step("a prompt on the command line is sent at once"):
-            app.wait_for_words("the quick brown fox")
-            app.wait_for_status("ready")
-        with step("the tour fits into a small window"):
-            app.say("fix the failing test")
-            assert RIGHT in app.wait_for_question("edit")
-            assert "more row" not in app.screen.text
-            app.press("y")
-            app.answer_trial("n")
-            app.wait_for("You have seen:")
-            app.wait_for_status("ready")
-            assert RIGHT in (machine.sample / "cart.py").read_text("utf-8")
-        with step("a denied edit is not made, and the tour ends normally"):
-            app.say("fix the failing test")
-            app.wait_for_question("edit")
-            app.press("n")
-            app.wait_for("The edit was not made")
-            app.wait_for_status("ready")
-            assert [WRONG in path.read_text("utf-8") for path in machine.temporary.rglob("cart.py")] == [True]
-        app.quit()

@@ -1,24 +1,20 @@
 """Commands in trials, as users of the whole program see them: a command runs at once, and what it changed waits."""
 
-import os
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.examples import only_long
 from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says
-from .test_headless import Piped, piped
+from .test_headless import Piped
 from .user_machine import UserMachine
 
 pytestmark = pytest.mark.slow
 
 FORMAT = "printf 'one\\n2\\n' > a.txt; printf 'x = 1\\n' > b.py; echo formatted"
-QUIET = ("message.delta", "tool.output", "tool.update")
 
 
 def repository(machine: UserMachine) -> None:
@@ -78,81 +74,6 @@ def test_a_command_that_changes_nothing_asks_nothing(machine: UserMachine) -> No
     assert not any(event["type"].startswith(("approval.", "changes.")) for event in machine.events())
 
 
-@pytest.mark.parametrize("kept", [("a.txt", "b.py"), ("a.txt",), ()])
-def test_what_is_not_kept_is_not_there_and_a_wrong_choice_keeps_the_question(
-    machine: UserMachine, kept: tuple[str, ...]
-) -> None:
-    repository(machine)
-    script = [calls(call("bash", command=FORMAT)), says("Done.")]
-
-    with piped(machine, script, "format it") as (program, server):
-        asked = program.hear("approval.requested")
-        assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
-        if kept:
-            keep(program, asked, "c.txt")
-            assert "c.txt" in program.hear("error")["data"]["text"]
-            keep(program, asked, *kept)
-        else:
-            request = asked["data"]["request_id"]
-            program.tell(type="approval", request_id=request, decision="deny", note="not so")
-        program.hear("run.ended")
-        assert program.end() == 0
-        ((text, is_error),) = results_in(bodies_of(server)[1])
-
-    files = {file["path"]: file for file in asked["data"]["changes"]["files"]}
-    assert {path: (file["added"], file["removed"]) for path, file in files.items()} == {"a.txt": (1, 1), "b.py": (1, 1)}
-    assert "-two\n+2\n" in files["a.txt"]["diff"]
-    assert (machine.work / "a.txt").read_text() == ("one\n2\n" if "a.txt" in kept else "one\ntwo\n")
-    assert (machine.work / "b.py").read_text() == ("x = 1\n" if "b.py" in kept else "x=1\n")
-    assert text.startswith("formatted")
-    assert not is_error
-    assert all((f"kept: {path}" in text or f", {path}" in text) for path in kept)
-    assert ("not so" in text) is not kept
-    changed = [event["data"] for event in machine.events() if event["type"] == "file.changed"]
-    assert sorted(Path(data["path"]).name for data in changed) == sorted(kept)
-    assert all(data["known"] and data["before"]["kept"] and data["after"]["kept"] for data in changed)
-
-
-def test_an_added_folder_is_changed_like_the_workspace(machine: UserMachine, tmp_path: Path) -> None:
-    """A command changes files of both in one trial; a file beside them is refused, and a parent cannot be added."""
-    repository(machine)
-    library = tmp_path / "library"
-    library.mkdir()
-    command = f"echo 2 > a.txt; echo 3 > {library}/c.txt; echo 4 > {tmp_path}/beside.txt"
-
-    done, text = run(machine, command, "--add-dir", str(library), "--permission-mode", "accept_edits")
-
-    assert done.returncode == 0, done.stderr
-    assert ((machine.work / "a.txt").read_text(), (library / "c.txt").read_text()) == ("2\n", "3\n")
-    assert not (tmp_path / "beside.txt").exists()
-    assert "c.txt" in text
-    refused = machine.run("-p", "--add-dir", str(machine.work.parent), "do it")
-    assert refused.returncode == 2
-    assert "it contains the folder in which tui-agent works" in refused.stderr
-
-
-def test_accept_edits_keeps_files_and_asks_for_a_commit(machine: UserMachine) -> None:
-    repository(machine)
-    commit = "git -c user.name=Ann -c user.email=ann@example.org commit -qam 'Format all'"
-    script = [calls(call("bash", command=FORMAT)), calls(call("bash", command=commit)), says("Done.")]
-
-    with piped(machine, script, "--permission-mode", "accept_edits", "format it") as (program, server):
-        asked = program.hear("approval.requested")
-        assert (machine.work / "a.txt").read_text() == "one\n2\n"
-        assert any(
-            "1 commit on main" in line and "Format all" in line for line in asked["data"]["changes"]["repository"]
-        )
-        keep(program, asked)
-        program.hear("run.ended")
-        assert program.end() == 0
-        bodies_of(server)
-
-    log = subprocess.run(["git", "log", "--format=%s"], cwd=machine.work, capture_output=True, text=True, check=True)
-    assert log.stdout == "Format all\nBegin\n"
-    status = subprocess.run(["git", "status", "--short"], cwd=machine.work, capture_output=True, text=True, check=True)
-    assert status.stdout == ""
-
-
 def test_plan_mode_runs_the_tests_and_keeps_nothing(machine: UserMachine) -> None:
     repository(machine)
     before = state(machine.work)
@@ -181,156 +102,3 @@ def test_a_rule_on_paths_governs_what_commands_do(machine: UserMachine) -> None:
     assert (machine.work / "b.py").read_text() == "x = 1\n"
     assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
     assert (machine.work / "secrets/key.txt").read_text() == "hidden\n"
-
-
-def test_leaving_the_trial_asks_before_it_runs(machine: UserMachine) -> None:
-    script = [
-        calls(call("bash", command="python3 -c \"import urllib.request as r; r.urlopen('http://10.0.0.1/')\"")),
-        calls(call("bash", command="echo outside > here.txt", sandbox=False)),
-        says("Done."),
-    ]
-    with piped(machine, script, "go") as (program, server):
-        asked = program.hear("approval.requested")
-        assert not (machine.work / "here.txt").exists()
-        assert asked["data"]["changes"] is None
-        program.tell(type="approval", request_id=asked["data"]["request_id"], decision="approve")
-        program.hear("run.ended")
-        assert program.end() == 0
-        ((first, is_error),) = results_in(bodies_of(server)[1])
-
-    assert is_error
-    assert "`sandbox: false`" in first
-    assert (machine.work / "here.txt").read_text() == "outside\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, *only_long(signal.SIGTERM)])
-def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine, number: signal.Signals) -> None:
-    repository(machine)
-    with piped(machine, [calls(call("bash", command=FORMAT))], "--session", "talk", "format it") as (program, _):
-        before = program.hear("approval.requested")["data"]
-        program.process.send_signal(number)
-        program.process.wait()
-    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
-
-    with piped(machine, [says("Kept.")], "--resume", "talk") as (program, server):
-        again = program.hear("approval.requested")
-        keep(program, again)
-        program.hear("run.ended")
-        assert program.end() == 0
-        ((text, _),) = results_in(bodies_of(server)[0])
-
-    assert again["data"]["call_id"] == before["call_id"]
-    assert again["data"]["changes"]["files"] == before["changes"]["files"]
-    assert (machine.work / "a.txt").read_text() == "one\n2\n"
-    assert text.startswith("formatted")
-    assert sum(event["type"] == "tool.started" for event in machine.events()) <= 2
-    trials = machine.home / ".local/state/tui-agent/trials"
-    assert not list(trials.rglob("record.json"))
-
-
-def test_a_session_that_continues_without_its_waiting_layer_removes_it(machine: UserMachine) -> None:
-    repository(machine)
-    trials = machine.home / ".local/state/tui-agent/trials"
-    with piped(machine, [calls(call("bash", command=FORMAT))], "--session", "talk", "format it") as (program, _):
-        program.hear("approval.requested")
-        program.process.send_signal(signal.SIGKILL)
-        program.process.wait()
-    [record] = trials.rglob("record.json")
-
-    with ServerThread([says("Moved on.")]) as server:
-        done = machine.run("-p", "--resume", "talk", "go on", variables=server.environment)
-        bodies_of(server)
-
-    assert (done.returncode, done.stdout) == (0, "Moved on.\n")
-    assert "changes.discarded" in [event["type"] for event in machine.events()]
-    assert not record.parent.exists()
-    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
-
-
-def test_parallel_commands_keep_in_call_order_and_a_common_file_is_a_conflict(machine: UserMachine) -> None:
-    repository(machine)
-    script = [
-        calls(
-            *(
-                call("bash", command=f"sleep 0.{3 - number}; echo {number} > a.txt; echo {number} > n{number}.txt")
-                for number in (1, 2)
-            )
-        ),
-        says("Done."),
-    ]
-    with piped(machine, script, "--permission-mode", "accept_edits", "both") as (program, server):
-        asked = program.hear("approval.requested")
-        conflicts = {file["path"]: bool(file["conflict"]) for file in asked["data"]["changes"]["files"]}
-        keep(program, asked)
-        program.hear("run.ended")
-        assert program.end() == 0
-        bodies_of(server)
-
-    assert conflicts["a.txt"]
-    assert (machine.work / "a.txt").read_text() == "1\n"
-    assert [(machine.work / f"n{number}.txt").read_text() for number in (1, 2)] == ["1\n", "2\n"]
-
-
-def test_what_the_user_types_runs_outside_at_once(machine: UserMachine) -> None:
-    repository(machine)
-    (machine.work / "node_modules").mkdir()
-    machine.file("node_modules/index.js", "x\n")
-    machine.file(".git/index.lock", "")
-    with ServerThread([]) as server, machine.app_on(server) as app:
-        app.ready()
-        app.say("!rm -rf node_modules")
-        app.wait_for_status("ready")
-        app.wait_for(lambda _: not (machine.work / "node_modules").exists())
-        app.wait_for_status("ready")
-        app.say("!rm .git/index.lock")
-        app.wait_for(lambda _: not os.path.exists(machine.work / ".git/index.lock"))
-        app.wait_for_status("ready")
-        app.quit()
-
-    assert not any(event["type"].startswith("approval.") for event in machine.events())
-
-
-def test_plain_mode_keeps_the_files_that_a_line_names(machine: UserMachine) -> None:
-    repository(machine)
-    with ServerThread([calls(call("bash", command=FORMAT)), says("Done.")]) as server:
-        process = machine.piped("--plain", variables=server.environment)
-        with Piped(process):
-            lines: list[str] = []
-
-            def type_line(text: str, until: str) -> str:
-                process.stdin.write(f"{text}\n")
-                process.stdin.flush()
-                for line in process.stdout:
-                    lines.append(line)
-                    if until in line or "only just come" in line:
-                        return line
-                raise AssertionError(lines)
-
-            type_line("format it", "Type y to keep the changes, n to discard them")
-            type_line("f 9", "Type f and the numbers or names of what to keep: 1 a.txt; 2 b.py")
-            while "only just come" in type_line("f 2", "Type the next message"):
-                pass
-
-    assert any("Keep what" in line and "2 files" in line for line in lines)
-    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
-    assert (machine.work / "b.py").read_text() == "x = 1\n"
-
-
-def test_four_commands_run_beside_one_another_and_the_next_request_follows_the_longest(machine: UserMachine) -> None:
-    """Each command waits until all of them run: one after another, they would never end."""
-    repository(machine)
-    meet = (
-        "touch /tmp/{0}; until [ $(ls /tmp/meet-* | wc -l) = 4 ]; do sleep 0.02; done; echo {1} > x{1}; echo {1} > y{1}"
-    )
-    commands = [meet.format(f"meet-{number}", number) for number in range(4)]
-    script = [calls(*(call("bash", command=command, timeout=60) for command in commands)), says("Done.")]
-
-    with ServerThread(script) as server:
-        done = machine.run("-p", "--permission-mode", "accept_edits", "all", variables=server.environment)
-        results = results_in(bodies_of(server)[1])
-
-    assert done.stdout == "Done.\n"
-    assert [is_error for _, is_error in results] == [False] * 4
-    assert sorted(path.name for path in machine.work.glob("[xy]?")) == [f"{name}{n}" for name in "xy" for n in range(4)]
-    changes = [event["data"]["call_id"] for event in machine.events() if event["type"] == "changes.kept"]
-    assert len(changes) == 4

@@ -1,7 +1,6 @@
 """A folder's settings apply only after the user trusts it; grants outlive the session as chosen."""
 
 import json
-import tomllib
 
 import pytest
 
@@ -79,50 +78,6 @@ def test_without_a_screen_nothing_is_applied_unless_requested(
     assert "discarded: made.txt (no one can answer here)" in str(touch)
     assert "discarded 1 changed file" in done.stderr
     assert not (machine.work / "made.txt").exists()
-
-
-@pytest.mark.parametrize("options", [(), ("--trust",)])
-def test_only_trusted_instructions_reach_the_model(machine: UserMachine, options: tuple[str, ...]) -> None:
-    (machine.work / "AGENTS.md").write_text("Say meow.\n", "utf-8")
-    script = [calls(call("bash", command="git status")), says("Done.")]
-    with ServerThread(script) as server:
-        done = machine.run("-p", "go", *options, variables={**server.environment, "TUI_AGENT_MODLE": "x"})
-        asked = bodies_of(server)
-
-    assert ("Say meow." in json.dumps(asked[0])) is bool(options)
-    assert ("AGENTS.md not used: this folder is not trusted; --trust" in done.stderr) is (not options)
-    assert "TUI_AGENT_MODLE: unknown variable; did you mean TUI_AGENT_MODEL?" in done.stderr
-
-
-def test_a_file_linked_outside_the_repository_never_reaches_the_model(machine: UserMachine) -> None:
-    (machine.home / "key").write_text("a private key\n", "utf-8")
-    (machine.work / "AGENTS.md").symlink_to(machine.home / "key")
-    bring(machine)
-    words = f"AGENTS.md is a link to {machine.home / 'key'}, outside this repository: not used"
-    with ServerThread([says("Done.")]) as server:
-        done = machine.run("-p", "go", "--trust", variables=server.environment)
-        assert "private key" not in json.dumps(bodies_of(server))
-    assert words in done.stderr
-
-    with machine.app("--demo") as app:
-        app.wait_for_all("its own settings", "links that lead out of this repository, not used")
-        app.wait_until_armed("n no")
-        app.press("enter")
-        app.ready()
-        app.quit()
-
-
-def test_a_grant_for_the_project_applies_in_the_next_session(machine: UserMachine) -> None:
-    script = [calls(call("bash", command="touch made.txt")), says("Done.")]
-    answer = {"type": "approval", "decision": "approve", "scope": "project"}
-    with ServerThread([*script, *script]) as server:
-        asking = [{"type": "user", "text": "go"}]
-        first = piped(machine, server, asking, answer)
-        assert "approval.requested" in first
-        assert tomllib.loads((machine.work / ".tui-agent" / "config.toml").read_text("utf-8")) == {
-            "permissions": {"rules": [["allow", "edit(/made.txt)"]]}
-        }
-        assert "approval.requested" not in piped(machine, server, asking, answer)
 
 
 def piped(machine: UserMachine, server: ServerThread, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:

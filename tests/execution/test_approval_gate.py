@@ -7,8 +7,8 @@ import pytest
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution.approval_gate import ApprovalAnswer, ApprovalGate
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.events import ApprovalResolved, Warned
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 
 APPROVE = ApprovalDecision(decision="approve")
 DENY = ApprovalDecision(decision="deny")
@@ -68,17 +68,6 @@ async def test_the_user_answers_by_id_and_only_the_first_answer_counts() -> None
     assert len(asking.events(ApprovalResolved)) == 1
 
 
-async def test_a_front_end_can_report_that_it_no_longer_answers() -> None:
-    gate = ApprovalGate(interactive=True)
-
-    def give_up() -> None:
-        assert gate.resolve("q_c", DENY, "nobody")
-
-    answer = await Asking(gate).answered_by(give_up)
-
-    assert (answer.decision.decision, answer.by) == ("deny", "nobody")
-
-
 @pytest.mark.parametrize("approver", [lambda request: 1 / 0, lambda request: "yes"])
 async def test_a_failing_approver_denies(approver: Any) -> None:
     answer = await Asking(ApprovalGate(approver=approver)).ask()
@@ -121,23 +110,6 @@ async def test_a_stored_decision_counts_only_for_its_subject() -> None:
     assert (await Asking(gate).ask()).by == "resume"
 
 
-async def test_the_question_is_pending_and_published_before_the_checkpoint_and_the_answer() -> None:
-    gate = ApprovalGate(approver=lambda request: order.append("approver") or APPROVE)
-    asking = Asking(gate)
-    order: list[str] = []
-
-    def checkpoint(request: ApprovalRequest) -> None:
-        assert gate.pending == (request,)
-        assert isinstance(asking.events()[-1], ApprovalRequested)
-        order.append("checkpoint")
-
-    gate.on_request = checkpoint
-    await asking.ask()
-
-    assert order == ["checkpoint", "approver"]
-    assert gate.pending == ()
-
-
 async def test_a_failing_checkpoint_is_published_and_the_question_stays_pending() -> None:
     def no_disk(request: ApprovalRequest) -> None:
         raise OSError("disk full")
@@ -160,22 +132,6 @@ def test_a_question_may_have_a_timeout() -> None:
     assert "60 s" in answer.decision.note
 
 
-async def test_questions_that_still_need_an_answer_stay_pending() -> None:
-    gate = ApprovalGate(interactive=True)
-    judgement = PermissionDecision(decision="ask", source="mode", reason="still")
-
-    def reconsider_then_answer() -> None:
-        gate.reconsider()
-        assert gate.pending
-        gate.resolve("q_c", DENY)
-
-    answer = await Asking(gate).answered_by(reconsider_then_answer, judge=lambda: judgement)
-    assert answer.by == "user"
-
-    answer = await Asking(gate).answered_by(reconsider_then_answer)
-    assert answer.by == "user"
-
-
 @pytest.mark.parametrize(
     ("decision", "rule"),
     [
@@ -194,22 +150,3 @@ async def test_an_answer_for_more_than_one_call_is_published_with_its_rule(
     await asking.ask(question().model_copy(update={"session_rule": "act", "rules": ("act", "act(*)")}))
 
     assert [event.rule for event in asking.events(ApprovalResolved)] == [rule]
-
-
-def test_questions_are_prepared_in_order_in_consecutive_event_loops() -> None:
-    gate, order = ApprovalGate(), list[int]()
-
-    async def make_ready(number: int) -> None:
-        async with gate.preparing:
-            await asyncio.sleep(0)
-            order.append(number)
-
-    async def make_three_ready() -> None:
-        async with asyncio.TaskGroup() as group:
-            for number in range(3):
-                group.create_task(make_ready(number))
-
-    asyncio.run(make_three_ready())
-    asyncio.run(make_three_ready())
-
-    assert order == [0, 1, 2, 0, 1, 2]

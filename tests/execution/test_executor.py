@@ -8,21 +8,31 @@ from typing import Any, cast
 
 import pytest
 
-from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run, sleeping
+from tests.execution.kit import FakePolicy, ScriptedTool, call, run
 from tests.execution.stage_kit import FreeTurns, Stand
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ToolScheduler, execute_tool_calls
+from tui_agent.execution import (
+    ApprovalGate,
+    ExecutionOptions,
+    HookBus,
+    SkipReason,
+    ToolExecutor,
+    ToolScheduler,
+    execute_tool_calls,
+    skip_tool_call,
+)
 from tui_agent.execution import executor as executor_module
-from tui_agent.execution.executor import ADMISSION, cut_off_outcome, take_turn
+from tui_agent.execution.executor import cut_off_outcome, take_turn
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.events import ApprovalRequested, HookEnded, ToolEnded
-from tui_agent.protocol.hooks import DenyCall, ModifyArguments
-from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ApprovalRequested, ToolEnded
+from tui_agent.protocol.hooks import ModifyArguments
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
-from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.tool import ToolContext, ToolResult
 
 APPROVING = ApprovalDecision(decision="approve")
 
@@ -89,27 +99,6 @@ async def test_rewriting_after_the_approval_asks_the_user_about_the_new_argument
 
     assert asked == [{"a": 1}, {"b": 2}]
     assert ran.texts == ["act {'b': 2}"]
-
-
-def test_time_is_split_into_queue_approval_and_work() -> None:
-    async def approve(request: Any) -> ApprovalDecision:
-        await asyncio.sleep(60)
-        return APPROVING
-
-    async def work() -> ToolEnded:
-        tools = [ScriptedTool("act", sleeping(5)), ScriptedTool("ask", sleeping(2))]
-        ran = await run(
-            tools,
-            [call("act", "a"), call("ask", "b")],
-            policy=FakePolicy({"ask": "ask"}),
-            gate=ApprovalGate(approver=approve),
-        )
-        assert round(ran.result.approval_ms) == 60_000
-        return ran.ended("b")
-
-    ended = run_virtual(work())
-
-    assert (round(ended.approval_ms), round(ended.latency_ms), round(ended.queued_ms)) == (60_000, 2_000, 0)
 
 
 async def test_after_an_answer_the_call_waits_for_effects_and_is_decided_once_more() -> None:
@@ -187,31 +176,6 @@ async def test_the_outcome_of_a_call_is_unknown_if_the_engine_fails_after_its_to
     assert "AttributeError" in (ended.traceback or "")
 
 
-@pytest.mark.parametrize("position", ADMISSION)
-async def test_the_policy_never_sees_an_invalid_call(position: Any) -> None:
-    policy = FakePolicy()
-    tool = ScriptedTool(schema={"type": "object", "required": ["a"]})
-
-    await run([tool], [call()], ExecutionOptions(pre_hook_position=position), policy=policy)
-
-    assert policy.checks == 0
-
-
-async def test_a_tool_that_truncates_its_own_output_names_the_file_with_all_of_it() -> None:
-    class Shortening(Tool):
-        spec = ToolSpec(name="long", description="long", input_schema={"type": "object"})
-
-        async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-            return ToolResult.of_text("head … tail", details={"truncated": True, "persisted_path": "/kept/output.txt"})
-
-    bus = ValidatingBus()
-    with bus.subscribe(merge=False) as heard:
-        await execute_tool_calls([Shortening()], [ToolCall(id="1", name="long")], bus=bus)
-        [ended] = [envelope.event for envelope in heard.drain() if isinstance(envelope.event, ToolEnded)]
-
-    assert (ended.truncated, ended.persisted_path) == (True, "/kept/output.txt")
-
-
 # --- a run cancelled while hooks check a finished call ----------------------------------------------------------------
 
 
@@ -261,21 +225,6 @@ def test_a_hook_that_hangs_does_not_hold_a_cancelled_run(event: str, fails: bool
     assert seconds == ExecutionOptions().grace
 
 
-def test_a_quick_answer_of_a_hook_counts_although_the_run_is_cancelled() -> None:
-    async def work() -> list[str]:
-        token, hooks = CancellationToken(), HookBus()
-
-        async def redact(question: object) -> ToolResult:
-            token.cancel("enough")
-            await asyncio.sleep(1)
-            return ToolResult.of_text("redacted")
-
-        hooks.after_tool(redact)
-        return (await run([reporting()], [call()], hooks=hooks, cancellation=token)).texts
-
-    assert run_virtual(work()) == ["redacted"]
-
-
 def test_a_hook_that_ignores_its_cancellation_does_not_let_a_cancelled_call_continue() -> None:
     async def work() -> Any:
         token, asked, hooks = CancellationToken(), asyncio.Event(), HookBus()
@@ -309,40 +258,6 @@ async def test_a_tool_that_exits_the_process_fails_alone() -> None:
     ran = await run([ScriptedTool("leave", leave), ScriptedTool()], [call("leave", "a"), call("act", "b")])
 
     assert ran.statuses == ["error", "ok"]
-
-
-async def test_an_observers_return_value_changes_nothing() -> None:
-    hooks, bus = HookBus(), ValidatingBus()
-    answer: Any = DenyCall(3)  # type: ignore[arg-type] — a reason of the wrong kind stays out of the event, too
-    hooks.add("after_tool_observer", lambda _: answer)
-    ended: list[HookEnded] = []
-    bus.on(HookEnded, ended.append)
-
-    ran = await execute_tool_calls([ScriptedTool()], [call()], bus=bus, hooks=hooks)
-
-    assert [result.is_error for result in ran.tool_results] == [False]
-    assert [(one.action, one.reason) for one in ended] == [("allow", "")]
-
-
-def test_a_call_that_ignores_its_token_is_cancelled_after_two_seconds_of_grace() -> None:
-    ends: list[float] = []
-
-    async def stay(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        try:
-            await asyncio.sleep(1000)
-        finally:
-            ends.append(asyncio.get_running_loop().time() - began)
-        return ToolResult()
-
-    began = 0.0
-
-    async def work() -> Ran:
-        nonlocal began
-        began = asyncio.get_running_loop().time()
-        return await run([ScriptedTool(behaviour=stay)], [call()])
-
-    assert run_virtual(work()).statuses == ["timeout"]
-    assert [round(end, 6) for end in ends] == [32.0]
 
 
 def visits_of_a_call() -> list[str]:
@@ -381,3 +296,71 @@ def test_a_call_passes_few_files() -> None:
     visits_of_a_call()  # Caches are filled by the first call.
 
     assert len(visits_of_a_call()) <= MOST_VISITS
+
+
+async def test_two_tools_with_one_name_are_refused_before_anything_happens() -> None:
+    with pytest.raises(ConfigurationError):
+        await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=ValidatingBus())
+
+
+async def test_two_calls_with_one_id_are_refused_before_any_event() -> None:
+    bus, tool = ValidatingBus(), ScriptedTool()
+
+    with pytest.raises(ConfigurationError, match="'c1'"):
+        await execute_tool_calls([tool], [call("act", "c0"), call("act", "c1"), call("act", "c1")], bus=bus)
+
+    assert (bus.last_seq, tool.calls) == (0, [])
+
+
+async def test_a_second_call_with_one_id_while_streaming_leaves_the_first_intact() -> None:
+    bus, tool = ValidatingBus(), ScriptedTool(read_only=True)
+
+    async with ToolScheduler(ToolExecutor([tool], bus=bus)) as scheduler:
+        scheduler.submit(call())
+        with pytest.raises(ConfigurationError, match="'c'"):
+            scheduler.submit(call())
+        result = await scheduler.finish()
+
+    assert [message.text for message in result.tool_results] == ["act {}"]
+
+
+def test_an_unknown_reason_to_skip_is_refused_before_any_event() -> None:
+    bus = ValidatingBus()
+
+    with pytest.raises(ConfigurationError, match="unknown reason 'budget'; use one of steering, notice"):
+        skip_tool_call(call(), bus, reason=cast(SkipReason, "budget"))
+
+    assert bus.last_seq == 0
+
+
+def test_a_scheduler_used_without_entering_it_raises_before_any_event() -> None:
+    bus = ValidatingBus()
+    scheduler = ToolScheduler(ToolExecutor([ScriptedTool()], bus=bus))
+
+    with pytest.raises(RuntimeError, match="async with ToolScheduler"):
+        scheduler.submit_all([call()])
+
+    assert bus.last_seq == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"tools": "x"}, "tools must be a list of tools and functions, got 'x'"),
+        ({"tools": [3]}, r"a tool must be a Tool, .* got 3"),
+        ({"calls": "x"}, "calls must be a list of ToolCall, or the AssistantMessage with them, got 'x'"),
+        ({"calls": [{"name": "act"}]}, r"calls\[0\] must be a ToolCall, got {'name': 'act'}"),
+        ({"bus": None}, "bus must be an EventBus, or something else with `publish`, got None"),
+        ({"options": "parallel"}, "options must be ExecutionOptions or None, got 'parallel'"),
+        ({"hooks": []}, r"hooks must be a HookBus or None, got \[\]"),
+        ({"gate": print}, "gate must be an ApprovalGate or None, got a builtin_function_or_method"),
+        ({"policy": "ask"}, "policy must be a permission policy or None, got 'ask'"),
+        ({"get_steering": ["x"]}, r"get_steering must be a function \(plain or async\) or None, got \['x'\]"),
+        ({"before_effects": 3}, "before_effects must be a function or None, got 3"),
+        ({"cancellation": "x"}, "cancellation must be a CancellationToken or None"),
+    ],
+)
+async def test_an_argument_of_the_wrong_type_is_refused(arguments: dict[str, Any], words: str) -> None:
+    right: dict[str, Any] = {"tools": [], "calls": [], "bus": ValidatingBus()}
+    with pytest.raises(ConfigurationError, match=words):
+        await execute_tool_calls(**{**right, **arguments})

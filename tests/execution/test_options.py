@@ -2,8 +2,18 @@ from typing import Any
 
 import pytest
 
-from tui_agent.execution.options import Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
+from tests.execution.kit import FakePolicy, ScriptedTool, calls, run
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.execution.options import (
+    Batched,
+    Parallel,
+    Sequential,
+    parse_strategy,
+)
+from tui_agent.execution.scheduling.call_batch import WaveNumbering
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.hooks import OverrideResult
+from tui_agent.protocol.tool import ToolResult
 
 
 @pytest.mark.parametrize(
@@ -38,27 +48,6 @@ from tui_agent.protocol.errors import ConfigurationError
 def test_a_value_out_of_range_or_of_the_wrong_type_is_refused(field: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=field):
         ExecutionOptions(**{field: value})
-
-
-@pytest.mark.parametrize(
-    ("strategy", "mode"),
-    [
-        (Sequential(), "between_calls"),
-        (Batched(2), "between_batches"),
-        (Parallel(), "after_batch"),
-        (Auto(), "before_effects"),
-    ],
-)
-def test_a_strategy_implies_its_steering_boundaries(strategy: Strategy, mode: str) -> None:
-    assert ExecutionOptions(strategy=strategy).steering == mode
-    assert ExecutionOptions(strategy=strategy, steering_mode="off").steering == "off"
-
-
-def test_a_preset_can_be_modified() -> None:
-    options = ExecutionOptions.preset("rust_loop", strategy=Sequential())
-
-    assert options.strategy == Sequential()
-    assert options.message_events == "completion"
 
 
 def test_a_misspelt_preset_suggests_the_right_one() -> None:
@@ -116,36 +105,51 @@ def test_a_modified_preset_is_checked_too() -> None:
         ExecutionOptions.preset("rust_loop", end_events="source_order")
 
 
-DEFAULTS: dict[str, Any] = {
-    "strategy": Auto(),
-    "grouping": "conflicts",
-    "stream_tools": "safe_only",
-    "steering_mode": None,
-    "interrupt_interval": 0.1,
-    "max_concurrency": 10,
-    "admit_first": False,
-    "start_events": "as_started",
-    "end_events": "completion",
-    "message_events": "ordered",
-    "tool_timeout": 30.0,
-    "grace": 2.0,
-    "validate_arguments": True,
-    "malformed_args": "error",
-    "unknown_tool": "explain",
-    "start_unknown": False,
-    "balanced_start": False,
-    "error_traceback": "details",
-    "skip_is_error": True,
-    "pre_hook_position": "before_permission",
-    "hook_may_approve": False,
-    "on_reject": "continue",
-    "terminate_policy": "all",
-    "sibling_abort": False,
-    "result_limit": 100_000,
-    "archive_dir": None,
-}
 """The default of every option, as documented."""
 
 
-def test_the_defaults_are_the_documented_ones() -> None:
-    assert {name: getattr(ExecutionOptions(), name) for name in ExecutionOptions.__dataclass_fields__} == DEFAULTS
+@pytest.mark.parametrize("text", ["", "serial", "batched", "batched:", "batched:x", "auto:2", "batched:-1"])
+def test_a_misspelt_strategy_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="batched:N"):
+        parse_strategy(text)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "alone", "waves"),
+    [
+        (Sequential(), "....", [0, 1, 2, 3]),
+        (Parallel(), "....", [0, 0, 0, 0]),
+        (Batched(2), ".....", [0, 0, 1, 1, 2]),
+        (Parallel(), "..x..", [0, 0, 1, 2, 2]),
+        (Batched(2), ".x..x", [0, 1, 2, 2, 3]),
+        (Parallel(), "x", [0]),
+    ],
+)
+def test_waves_are_consecutive_and_a_single_call_has_its_own(
+    strategy: Sequential | Parallel | Batched, alone: str, waves: list[int]
+) -> None:
+    cutter = WaveNumbering(strategy)
+
+    assert [cutter.place(alone=mark == "x") for mark in alone] == waves
+
+
+@pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
+async def test_floor_results_digest_and_the_missing_approver_work_in_every_preset(name: str) -> None:
+    hooks = HookBus()
+    hooks.before_tool(
+        lambda question: OverrideResult(ToolResult.of_text("known")) if question.call.id == "c0" else None
+    )
+    policy = FakePolicy({"ask": "ask"}, floor_denies={"act"})
+    tools = [ScriptedTool(), ScriptedTool("ask")]
+
+    ran = await run(
+        tools,
+        calls("act", "ask", "nothing"),
+        ExecutionOptions.preset(name),
+        hooks=hooks,
+        policy=policy,
+        gate=ApprovalGate(),
+    )
+
+    assert ran.statuses == ["denied_policy", "denied_policy", "not_found"]
+    assert "no approver" in ran.texts[1]

@@ -1,28 +1,22 @@
-from typing import get_args
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.execution.kit import ScriptedTool
+from tests.execution.kit import ScriptedTool, call, run
+from tui_agent.execution.json_coercion import coerce_metrics
 from tui_agent.execution.outcomes import (
     LISTED_TOOLS,
     Outcome,
-    SkipReason,
     not_found,
-    skipped,
     timed_out,
 )
 from tui_agent.execution.tool_registry import ToolRegistry
-from tui_agent.protocol.tool import ToolResult
-
-
-def test_only_a_users_message_is_attributed_to_the_user() -> None:
-    texts = {reason: skipped(reason).result.text for reason in get_args(SkipReason)}
-
-    assert texts["steering"].startswith("Skipped due to queued user message.")
-    assert "not from the user" in texts["notice"]
-    assert all("user" not in texts[reason] for reason in ("cancelled", "failed", "sibling"))
-    assert len(set(texts.values())) == len(texts)
-    assert all(skipped(reason).result.is_error for reason in get_args(SkipReason))
+from tui_agent.protocol.envelope import read_envelope
+from tui_agent.protocol.events import ToolData, ToolUpdated
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.reports import Metric
+from tui_agent.protocol.tool import ToolContext, ToolResult
 
 
 @pytest.mark.parametrize(
@@ -64,3 +58,48 @@ def test_the_nearest_names_come_first_whatever_their_case() -> None:
     assert registry.nearest("Raed")[0] == "read"
     assert registry.nearest("WRITE_")[0] == "write"
     assert registry.nearest("zzzz") == ()
+
+
+def deep(levels: int) -> JsonObject:
+    value: JsonObject = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
+def test_metrics_may_be_bare_values() -> None:
+    metrics: dict[str, Any] = {"rows": 5, "kept": Metric(value=1, type="count"), "where": Path("/a")}
+    metrics |= {"most": Metric(value=float("inf"), type="rows")}
+    metrics |= {
+        "cost": {"value": 3, "type": "number"},
+        "bad": {"value": [3]},
+    }
+
+    assert coerce_metrics(metrics) == {
+        "rows": Metric(value=5),
+        "kept": Metric(value=1, type="count"),
+        "where": Metric(value="/a"),
+        "most": Metric(value=float("inf"), type="rows"),
+        "cost": Metric(value=3, type="number"),
+        "bad": Metric(value="{'value': [3]}"),
+    }
+
+
+async def test_whatever_a_tool_reports_is_serialisable_and_its_result_is_kept() -> None:
+    async def odd(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        notes: dict[str, Any] = context.metrics
+        notes["rows"] = 5
+        context.emit("odd", {"seen": {object}})
+        context.update(ToolResult(details={"at": Path("/a")}))
+        return ToolResult.of_text("done", details={"at": Path("/a"), "deep": deep(5000)})
+
+    ran = await run([ScriptedTool(behaviour=odd)], [call()])
+
+    assert ran.texts == ["done"]
+    assert ran.ended("c").metrics == {"rows": Metric(value=5)}
+    assert ran.of(ToolUpdated)[0].partial.details == {"at": "/a"}
+    assert isinstance(ran.of(ToolData)[0].data["seen"], list)
+    for envelope in ran.envelopes:
+        again = read_envelope(envelope.to_json())
+        assert again is not None
+        assert again.event.type == envelope.event.type

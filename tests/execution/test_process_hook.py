@@ -15,7 +15,7 @@ import pytest
 
 from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ProcessHook
-from tui_agent.execution.hook_process import MAX_OUTPUT_BYTES, HookProcess
+from tui_agent.execution.process_hook import MAX_OUTPUT_BYTES, HookProcess
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import HookEnded, HookFailed

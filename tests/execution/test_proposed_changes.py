@@ -20,7 +20,6 @@ from tui_agent.execution import (
     Auto,
     Batched,
     ExecutionOptions,
-    HookBus,
     Parallel,
     Sequential,
 )
@@ -32,11 +31,8 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     ChangesDiscarded,
     ChangesKept,
-    ChangesProposed,
-    ToolStarted,
     Warned,
 )
-from tui_agent.protocol.hooks import AfterTool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
     ApprovalDecision,
@@ -134,28 +130,6 @@ def selecting(*paths: str, **more: Any) -> ApprovalDecision:
 BOTH: JsonObject = {"write": {"a": "new a", "b": "new b"}}
 
 
-async def test_a_command_is_kept_after_a_yes_and_its_files_are_reported_in_between(bench: Bench) -> None:
-    ran = await bench.run({"write": {"a": "new a"}, "delete": ["b"]}, answers=answering(YES))
-
-    assert bench.files == {"a": "new a"}
-    assert bench.layers.left == []
-    names = [line for line in ran.types if line.endswith(" c0")]
-    assert names[names.index("tool.started c0") : names.index("tool.ended c0") + 1] == [
-        *("tool.started c0", "changes.proposed c0", "tool.blocked_on c0", "approval.requested c0"),
-        *("approval.resolved c0", "changes.kept c0", "file.changed c0", "file.changed c0", "tool.ended c0"),
-    ]
-    (started,), (request,), (kept,) = ran.of(ToolStarted), ran.of(ApprovalRequested), ran.of(ChangesKept)
-    assert started.place == "trial"
-    assert (request.changes.count, request.rules, request.session_rule) == (2, ("edit(/a)", "edit(/**)"), "edit(/a)")
-    assert request.preview.kind == "diff"
-    assert "new a" in request.preview.text
-    assert (kept.paths, kept.count, kept.by) == (("a", "b"), 2, "user")
-    ended = ran.ended("c0")
-    assert (ended.status, ran.texts) == ("ok", ["ran c0\n[kept: a, b]"]), ran.texts
-    assert ended.details is not None
-    assert ended.details["changes"]["kept"] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("answers", "files", "note"),
     [
@@ -227,13 +201,6 @@ async def test_without_anyone_to_answer(
     assert bench.files == {"a": "old a", "b": "old b", **files}
     assert (ran.texts, len(ran.of(ApprovalRequested))) == ([f"ran c0\n[{note}]"], questions)
     assert bench.layers.left == []
-
-
-async def test_a_command_that_changes_nothing_asks_nothing(bench: Bench) -> None:
-    ran = await bench.run({})
-
-    assert (ran.texts, bench.layers.left) == (["ran c0"], [])
-    assert not ran.of(ChangesProposed) + ran.of(ChangesDiscarded)
 
 
 async def test_protected_files_are_never_kept_by_the_policy(bench: Bench) -> None:
@@ -315,19 +282,6 @@ async def test_a_conflict_is_kept_by_a_choice_only(bench: Bench) -> None:
     assert "a: it changed in the workspace meanwhile" in ran.texts[0]
 
 
-async def test_hooks_see_the_result_with_what_became_of_the_changes(bench: Bench) -> None:
-    seen: list[str] = []
-    hooks = HookBus()
-
-    @hooks.after_tool
-    def look(question: AfterTool) -> None:  # pyright: ignore[reportUnusedFunction] — the hook bus calls it
-        seen.append(question.result.text)
-
-    await bench.run(BOTH, answers=answering(YES), hooks=hooks)
-
-    assert seen == ["ran c0\n[kept: a, b]"]
-
-
 @pytest.mark.parametrize(("reason", "left"), [("cancelled by the user", []), (f"{PROGRAM_QUIT} (SIGTERM)", ["c0"])])
 async def test_a_cancelled_question_discards_and_an_exit_leaves_it(bench: Bench, reason: str, left: list[str]) -> None:
     gate, token = ApprovalGate(interactive=True), CancellationToken()
@@ -366,31 +320,6 @@ async def test_a_command_that_is_cancelled_while_it_runs_keeps_nothing(bench: Be
     assert (bench.layers.left, ran.statuses) == ([], ["cancelled"])
     assert not ran.of(ApprovalRequested)
     assert not ran.of(ChangesKept)
-
-
-@pytest.mark.parametrize(("seconds", "status"), [(4, "ok"), (6, "timeout")])
-def test_the_time_limit_ends_with_the_command(bench: Bench, seconds: int, status: str) -> None:
-    bench.tool = TrialTool(bench.layers, timeout=5)
-
-    async def late(request: ApprovalRequest) -> ApprovalDecision:
-        await asyncio.sleep(100)
-        return YES
-
-    ran = run_virtual(bench.run({**BOTH, "seconds": seconds}, answers=late))
-
-    assert bench.files == {"a": "new a", "b": "new b"}
-    ended = ran.ended("c0")
-    assert (ended.status, round(ended.approval_ms), round(ended.queued_ms)) == (status, 100_000, 0)
-    assert ended.latency_ms < 8_000
-    assert "kept: a, b" in ran.texts[0]
-
-
-@pytest.mark.parametrize("fails", [True, False])
-async def test_the_status_stays_that_of_the_command(bench: Bench, fails: bool) -> None:
-    ran = await bench.run({**BOTH, "fails": fails}, answers=answering(YES))
-
-    assert bench.files == {"a": "new a", "b": "new b"}
-    assert ran.statuses == ["error" if fails else "ok"]
 
 
 async def test_many_paths_are_counted_and_not_named(bench: Bench) -> None:

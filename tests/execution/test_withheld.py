@@ -10,7 +10,7 @@ from tests.execution.bench import Bench, bench_of
 from tests.execution.kit import FakePolicy, ScriptedTool, call
 from tests.execution.stage_kit import FakeGuardrails
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
-from tui_agent.protocol.events import FileChanged, ToolEnded, ToolOutput
+from tui_agent.protocol.events import FileChanged, ToolOutput
 from tui_agent.protocol.hooks import AfterTool, FailureAnswer, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
@@ -81,23 +81,6 @@ async def test_a_result_passes_the_guardrails_whatever_its_origin(way: str) -> N
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_result_passes_the_mutating_hooks_whatever_its_origin(way: str) -> None:
-    def redact(question: AfterTool) -> ToolResult:
-        return question.result.model_copy(update={"content": ToolResult.of_text("***").content, "details": None})
-
-    hooks = HookBus()
-    hooks.after_tool(redact)
-
-    before, bench = await came_by(way), await came_by(way, hooks=hooks)
-
-    (ended,) = bench.events(ToolEnded)
-    (raw,) = before.events(ToolEnded)
-    assert (ended.status, ended.is_error) == (raw.status, raw.is_error)
-    assert [message.text for message in bench.committed] == ["***"]
-    assert "secret" not in said(bench)
-
-
-@pytest.mark.parametrize("way", WAYS)
 async def test_a_failing_hook_reveals_nothing_of_the_result(way: str) -> None:
     def parse(question: AfterTool) -> ToolResult:
         raise ValueError(f"cannot read {question.result.text}")
@@ -106,18 +89,6 @@ async def test_a_failing_hook_reveals_nothing_of_the_result(way: str) -> None:
     hooks.after_tool(parse)
 
     assert "secret" not in said(await came_by(way, hooks=hooks))
-
-
-async def test_the_engines_own_messages_are_not_checked() -> None:
-    heard: list[Any] = []
-    hooks = HookBus()
-    hooks.after_tool(heard.append)
-
-    async with bench_of([ScriptedTool()], policy=FakePolicy({"act": "deny"}), hooks=hooks) as bench:
-        bench.scheduler.submit_all([call(), call("unknown", "c1")])
-        await bench.scheduler.finish()
-
-    assert heard == []
 
 
 # --- earlier reports --------------------------------------------------------------------------------------------------
@@ -163,14 +134,6 @@ async def test_no_report_of_a_withheld_call_was_published(text: str, result: str
     assert "toxic" not in said(bench)
 
 
-async def test_accepted_reports_are_published_in_order_before_the_end() -> None:
-    bench = await reported("fine", guardrails=FakeGuardrails())
-
-    assert bench.ended() == {"c": "ok"}
-    assert reports(bench) == REPORTS
-    assert "".join(event.chunk for event in bench.events(ToolOutput)) == "fibetweenne"
-
-
 async def test_a_cancelled_call_publishes_nothing_unchecked() -> None:
     async def hang(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.output("a bad secret")
@@ -194,32 +157,6 @@ async def test_a_hiding_hook_delays_reports_and_any_other_leaves_them_live() -> 
     assert reports(await reported("fine", hooks=hiding)) == []
     assert reports(await reported("fine", hooks=formatting)) == REPORTS
     assert reports(await reported("fine")) == REPORTS
-
-
-async def test_guardrails_that_check_only_calls_leave_reports_live() -> None:
-    guardrails = FakeGuardrails("done")
-    guardrails.check_output = None
-
-    bench = await reported("fine", guardrails=guardrails)
-
-    assert bench.ended() == {"c": "ok"}
-    assert [event.type for event in bench.events()].index("tool.output") < len(REPORTS)
-    assert reports(bench) == REPORTS
-
-
-async def test_live_reports_are_published_while_the_tool_runs() -> None:
-    seen: list[int] = []
-
-    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        context.output("now")
-        seen.append(len(bench.events(ToolOutput)))
-        return ToolResult()
-
-    async with bench_of([ScriptedTool(behaviour=work)]) as bench:
-        bench.scheduler.submit_all([call()])
-        await bench.scheduler.finish()
-
-    assert seen == [1]
 
 
 async def test_of_endless_delayed_reports_the_oldest_are_dropped() -> None:
@@ -263,15 +200,6 @@ async def measured(value: str, **settings: Any) -> str:
 async def test_guardrails_check_metrics_too() -> None:
     assert "secret" not in await measured("a bad secret", guardrails=FakeGuardrails())
     assert "fine value" in await measured("fine value", guardrails=FakeGuardrails())
-
-
-async def test_a_hiding_hook_delays_metrics_and_any_other_leaves_them() -> None:
-    hiding, formatting = HookBus(), HookBus()
-    hiding.add("after_tool", lambda question: None, hides=True)
-    formatting.add("after_tool", lambda question: None)
-
-    assert "secret" not in await measured("a secret", hooks=hiding)
-    assert "secret" in await measured("a secret", hooks=formatting)
 
 
 async def test_unchecked_metrics_of_a_cancelled_call_are_not_published() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.fleet.control_server import serve_viewers
-from tui_agent.fleet.driver_client import FleetConnection, SendInput, StopUnits, connected
+from tui_agent.fleet.driver_control import FleetConnection, SendInput, StopUnits, connected, serve_viewers
 from tui_agent.fleet.unit_events import UnitLines, seq_of
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.errors import ConfigurationError

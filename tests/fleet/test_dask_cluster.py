@@ -6,36 +6,37 @@ from typing import Any
 import pytest
 
 from tests.fleet.dask_processes import write_certificates
+from tests.support.table import table
 from tui_agent.fleet import dask_cluster
 from tui_agent.fleet.backend import ClusterChoice, TlsFiles
-from tui_agent.fleet.dask_cluster import check_versions, is_loopback, open_cluster, security_for
+from tui_agent.fleet.dask_cluster import check_versions, open_cluster, security_for
 from tui_agent.protocol.errors import ConfigurationError
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:8786"])
-def test_loopback_needs_no_certificates(address: str) -> None:
-    assert security_for(address, TlsFiles()) is None
-
-
-@pytest.mark.parametrize(
-    "address",
-    ["tcp://10.0.0.1:8786", "tcp://example.org:8786", "tcp://127.0.0.1.example.org:8786", "tcp://0.0.0.0:8786"],
+@table(
+    ("addresses", "reason"),
+    [
+        ("tcp://127.0.0.1:8786 tcp://[::1]:8786 tcp://localhost:8786 tcp://127.8.8.8:1", ""),
+        ("tcp://10.0.0.1:8786 tcp://example.org:8786 tcp://127.0.0.1.example.org:8786", "not encrypted"),
+        ("tcp://0.0.0.0:8786 tcp://localhost.localdomain:1 tcp://192.0.2.1:8786", "not encrypted"),
+        ("127.0.0.1:8786 http://127.0.0.1:8786 tcp://127.0.0.1 tcp://h:x [", "is not the address of a scheduler"),
+    ],
 )
-def test_another_machine_is_refused_without_encryption(address: str) -> None:
-    with pytest.raises(ConfigurationError, match="not encrypted"):
-        security_for(address, TlsFiles())
-
-
-@pytest.mark.parametrize(
-    "address", ["127.0.0.1:8786", "http://127.0.0.1:8786", "tcp://127.0.0.1", "tcp://h:x", "", "["]
-)
-def test_an_incomplete_address_is_refused(address: str) -> None:
-    with pytest.raises(ConfigurationError, match="is not the address of a scheduler"):
-        security_for(address, TlsFiles())
+def test_only_loopback_needs_no_certificates(addresses: str, reason: str) -> None:
+    for address in addresses.split():
+        if not reason:
+            assert security_for(address, TlsFiles()) is None
+            continue
+        with pytest.raises(ConfigurationError, match=reason):
+            security_for(address, TlsFiles())
 
 
 def test_encryption_needs_certificates(tmp_path: Path) -> None:
     files = write_certificates(tmp_path / "tls")
+    wrong = tmp_path / "cert.pem"
+    wrong.write_text("no certificate")
+    with pytest.raises(ConfigurationError, match="cannot be used"):
+        security_for("tls://10.0.0.1:8786", TlsFiles(ca=wrong, cert=wrong))
     with pytest.raises(ConfigurationError, match="needs --tls-ca and --tls-cert"):
         security_for("tls://10.0.0.1:8786", TlsFiles())
     with pytest.raises(ConfigurationError, match="needs --tls-ca and --tls-cert"):
@@ -45,25 +46,6 @@ def test_encryption_needs_certificates(tmp_path: Path) -> None:
     security = security_for("tls://10.0.0.1:8786", files)
     assert security is not None
     assert security.require_encryption
-
-
-def test_certificates_that_are_none_are_refused(tmp_path: Path) -> None:
-    wrong = tmp_path / "cert.pem"
-    wrong.write_text("no certificate")
-    with pytest.raises(ConfigurationError, match="cannot be used"):
-        security_for("tls://10.0.0.1:8786", TlsFiles(ca=wrong, cert=wrong))
-
-
-def test_names_are_loopback_only_if_they_say_so() -> None:
-    assert is_loopback("tcp://127.8.8.8:1")
-    assert not is_loopback("tcp://localhost.localdomain:1")
-    assert not is_loopback("tcp://192.168.1.1:1")
-
-
-async def test_a_refused_address_starts_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError):
-        async with open_cluster(ClusterChoice(scheduler="tcp://192.0.2.1:8786"), tmp_path / "cluster"):
-            raise AssertionError("it was opened")
 
 
 async def test_an_own_cluster_that_cannot_start_says_so_and_names_a_way(

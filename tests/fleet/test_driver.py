@@ -187,31 +187,21 @@ async def test_the_time_limit_counts_what_lost_workers_and_drivers_used_since_th
     assert [span.lost for span in again.status.rows[0].spans] == [True, True, False]
 
 
-async def test_a_unit_that_the_cluster_gives_up_fails_with_its_reason(tmp_path: Path) -> None:
-    fleet = DrivenFleet(tmp_path / "out", 1)
-
-    async def play() -> None:
-        await fleet.granted("1")
-        fleet.backend.report(UnitAbandoned("1", "workers died 4 times while they had it"))
-
-    status = await fleet.run(play)
-
-    assert [(row.state, row.reason) for row in status.rows] == [("failed", "workers died 4 times while they had it")]
-
-
-async def test_a_claim_for_an_ended_unit_is_refused(tmp_path: Path) -> None:
-    fleet = DrivenFleet(tmp_path / "out", 2)
+async def test_a_stopped_unit_takes_no_claim_and_ends_that_fail_have_their_reason(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 3)
 
     async def play() -> None:
         await fleet.driver.stop(("1",))
         fleet.backend.report(UnitClaimed("1", "late", "w", sandboxed=False))
         assert await fleet.backend.next(UnitRefused) == ("1", UnitRefused("late"))
         await fleet.granted("2")
-        fleet.backend.report(UnitEnded("2", 1, 1, "it broke"))
+        await fleet.granted("3")
+        fleet.backend.report(UnitEnded("2", 1, 1, "it broke"), UnitAbandoned("3", "workers died 4 times"))
 
     status = await fleet.run(play)
 
-    assert [(row.state, row.reason) for row in status.rows] == [("stopped", "stopped"), ("failed", "it broke")]
+    ends = [("stopped", "stopped"), ("failed", "it broke"), ("failed", "workers died 4 times")]
+    assert [(row.state, row.reason) for row in status.rows] == ends
 
 
 async def test_a_rate_limit_of_one_unit_pauses_all(tmp_path: Path) -> None:
@@ -262,12 +252,17 @@ async def test_without_a_viewer_questions_are_denied(tmp_path: Path) -> None:
     fleet = DrivenFleet(tmp_path / "out", 1)
     fleet.driver.denies_questions = True
     question = ApprovalRequested(request_id="ask_1", call_id="c", digest="d", tool="bash", args={})
+    changes = ProposedChanges(layer="l1", files=(ProposedFile(path="a", kind="added", sort="workspace"),))
+    proposal = question.model_copy(update={"request_id": "ask_2", "changes": changes})
 
     async def play() -> None:
         await fleet.granted("1")
         await fleet.saved("1", 1, line_of(question, 1))
         _, answer = await fleet.backend.next(UnitInput)
         assert json.loads(answer.line)["decision"] == "deny"
+        await fleet.saved("1", 1, line_of(proposal, 2))
+        _, answer = await fleet.backend.next(UnitInput)
+        assert json.loads(answer.line)["by"] == "nobody", "rules and mode decide about changes"
         assert await fleet.driver.send_input("1", {"type": "stop"}) == ""
         assert await fleet.driver.send_input("9", {"type": "stop"}) == "there is no unit 9"
         await fleet.backend.next(UnitInput)
@@ -276,22 +271,6 @@ async def test_without_a_viewer_questions_are_denied(tmp_path: Path) -> None:
     await fleet.run(play)
 
     assert await fleet.driver.send_input("1", {"type": "stop"}) == "unit 1 does not run"
-
-
-async def test_without_a_viewer_changes_are_left_to_rules_and_mode(tmp_path: Path) -> None:
-    fleet = DrivenFleet(tmp_path / "out", 1)
-    fleet.driver.denies_questions = True
-    changes = ProposedChanges(layer="l1", files=(ProposedFile(path="a", kind="added", sort="workspace"),))
-    question = ApprovalRequested(request_id="a1", call_id="c", digest="d", tool="bash", args={}, changes=changes)
-
-    async def play() -> None:
-        await fleet.granted("1")
-        await fleet.saved("1", 1, line_of(question, 1))
-        _, answer = await fleet.backend.next(UnitInput)
-        assert json.loads(answer.line)["by"] == "nobody"
-        fleet.backend.report(UnitEnded("1", 1, 0, ""))
-
-    await fleet.run(play)
 
 
 async def test_a_retry_continues_what_is_not_done(tmp_path: Path) -> None:
@@ -328,29 +307,6 @@ async def test_a_retry_continues_what_is_not_done(tmp_path: Path) -> None:
 
     assert backend.submitted == ["2", "3"]
     assert [row.state for row in again.status.rows] == ["done", "done", "stopped"]
-
-
-async def test_a_unit_that_is_done_keeps_its_end_and_its_counts(tmp_path: Path) -> None:
-    """The events of a unit with a check end in `verifying`; its end is in the records of the driver."""
-    fleet = DrivenFleet(tmp_path / "out", 2)
-    tasks = tuple(unit.row.unit.model_copy(update={"verify": "true"}) for unit in fleet.driver.units.values())
-    run_ended = RunEnded(reason="done", final_text="It works.")
-
-    async def play() -> None:
-        for unit_id, verified in (("1", True), ("2", False)):
-            await fleet.granted(unit_id)
-            await fleet.saved(unit_id, 1, line_of(STEP, 1), line_of(run_ended, 2))
-            fleet.backend.report(UnitEnded(unit_id, 1, 0, "" if verified else "it failed", verified=verified))
-
-    await fleet.run(play)
-    directory = FleetDirectory.open(tmp_path / "out")
-    again = FleetDriver(directory, HandBackend(), tasks)
-    again.load()
-    directory.close()
-
-    done, failed = again.status.rows
-    assert (done.state, done.step, done.verified) == ("done", 1, True)
-    assert (failed.state, failed.step) == ("queued", 1)
 
 
 async def test_a_stop_between_claim_and_grant_stops_the_unit(tmp_path: Path) -> None:

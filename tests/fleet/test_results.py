@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.cli.fleet_results import by_repository, rank_attempts
 from tui_agent.protocol.fleet_records import UnitChanges, UnitRow, UnitState, UnitTask
 
@@ -24,25 +25,18 @@ def row(
     return UnitRow(unit=unit, state=state, verified=verified, changes=changes, cost=cost)
 
 
-def best_of(*rows: UnitRow) -> int:
-    [result] = rank_attempts(rows)
-    return result.best.unit.attempt
-
-
-def test_a_passed_verification_beats_a_smaller_patch() -> None:
-    assert best_of(row(1, lines=1), row(2, verified=False, lines=1), row(3, verified=True, lines=90)) == 3
-
-
-def test_among_equals_the_smallest_patch_that_changes_something_wins() -> None:
-    assert best_of(row(1, verified=True, lines=0), row(2, verified=True, lines=9), row(3, verified=True, lines=4)) == 3
-
-
-def test_a_unit_that_failed_never_beats_one_that_is_done() -> None:
-    assert best_of(row(1, state="failed", verified=True, lines=1), row(2, lines=50)) == 2
-
-
-def test_costs_and_then_the_order_decide_between_equal_patches() -> None:
-    assert best_of(row(1, cost=0.2), row(2, cost=0.1), row(3, cost=0.1)) == 2
+@table(
+    ("units", "best"),
+    [
+        ((row(1, lines=1), row(2, verified=False, lines=1), row(3, verified=True, lines=90)), 3),
+        ((row(1, verified=True, lines=0), row(2, verified=True, lines=9), row(3, verified=True, lines=4)), 3),
+        ((row(1, state="failed", verified=True, lines=1), row(2, lines=50)), 2),
+        ((row(1, cost=0.2), row(2, cost=0.1), row(3, cost=0.1)), 2),
+    ],
+)
+def test_ends_then_checks_then_sizes_then_costs_decide(units: tuple[UnitRow, ...], best: int) -> None:
+    [result] = rank_attempts(units)
+    assert result.best.unit.attempt == best
 
 
 rows = st.builds(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.fleet.task_file import read_line_tasks, read_toml_tasks
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import PermissionMode
@@ -88,7 +89,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("content", MISTAKES)
+@table("content", MISTAKES)
 def test_a_mistake_is_named_with_line_and_field(content: bytes) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_toml_tasks(content, HERE)

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.fleet.unit_progress import RateLimitMet, UnitProgress
+from tui_agent.fleet.unit_progress import UnitProgress
 from tui_agent.fleet.worker_messages import UnitEnded
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
@@ -15,7 +15,6 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     MessageEnded,
     RunEnded,
-    StepRetry,
     StepStarted,
     ToolEnded,
     ToolStarted,
@@ -121,15 +120,3 @@ def test_the_activity_is_a_call_that_began_before_its_message_ended_then_the_las
 
     unit.apply(line_of(said(TextBlock(text="Done.")), 3))
     assert unit.row.activity == "Done."
-
-
-def test_the_activity_is_one_line_and_a_rate_limit_is_reported() -> None:
-    unit = UnitProgress(TASK)
-    unit.begin("w", 1)
-
-    unit.apply(line_of(ToolStarted(call_id="c", name="bash", args={}, summary="bash: a\n\x1b[31mb"), 1))
-    limit = StepRetry(attempt=2, max=4, wait_s=3.5, error_kind="overloaded", status=529)
-
-    assert unit.row.activity == "bash: a \x1b[31mb"
-    assert unit.apply(line_of(limit, 2, depth=1)) == RateLimitMet(3.5)
-    assert unit.apply(line_of(limit.model_copy(update={"status": 500}), 3)) is None

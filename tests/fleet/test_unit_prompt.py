@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tui_agent.fleet.unit_process import RESUMED, first_message, journal_path, unit_argv, unit_environment
+from tui_agent.fleet.unit_process import RESUMED, first_message, journal_path, unit_environment
 from tui_agent.fleet.worker_messages import UnitGranted
 from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
@@ -48,17 +48,6 @@ def test_the_first_message_depends_on_how_far_the_unit_came() -> None:
     assert text_of(first_message(granted(*BEGUN, done))) is None, "only its check is left"
     assert text_of(first_message(granted(*BEGUN, done, note="Red."))) == "Red."
     assert text_of(first_message(granted(note="Red."))) == "Go"
-
-
-def test_the_command_line_holds_neither_prompt_nor_key() -> None:
-    argv = unit_argv(("tui-agent",), granted())
-
-    assert argv[:2] == ["tui-agent", "-p"]
-    assert argv[argv.index("--permission-mode") :] == [
-        *("--permission-mode", "plan", "--allow=bash(ls:*)", "--deny=--odd", "--model=small"),
-        *("--demo", "--session", "unit-1-2"),
-    ]
-    assert unit_argv(("tui-agent",), granted(*BEGUN))[-2:] == ["--resume", "unit-1-2"]
 
 
 def test_the_state_is_the_units_own_and_the_settings_stay_the_users(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,15 +146,6 @@ async def test_rules_that_allow_need_a_sandbox(worker: Worker) -> None:
     assert ended.exit_code is None
 
 
-async def test_a_program_that_is_not_there_fails_the_unit(worker: Worker) -> None:
-    worker.host = UnitHost("w", worker.host.work, worker.host.mirrors, ("/nowhere/tui-agent",))
-
-    ended = await worker.run()
-
-    assert ended.reason
-    assert [type(message) for message in worker.link.sent] == [UnitClaimed, CommitReported, UnitEnded]
-
-
 async def test_a_resumed_unit_has_the_time_that_is_left_and_keeps_its_work(worker: Worker) -> None:
     await worker.run()
     base, after_call, _ = commits(worker.link)
@@ -207,12 +197,3 @@ async def test_a_refused_claim_starts_nothing(worker: Worker) -> None:
     await run_unit("1", worker.link.driver, worker.host)
 
     assert len(worker.link.sent) == 1
-
-
-async def test_the_check_runs_behind_the_command_line_of_the_sandbox(worker: Worker) -> None:
-    worker.task = worker.task.model_copy(update={"verify": 'echo "$CONFINED"'})
-    worker.host = replace(worker.host, confine=lambda root: ("env", f"CONFINED=in {root.name}"))
-
-    ended = await worker.run()
-
-    assert (ended.verified, ended.verify_output) == (True, "in work\n")

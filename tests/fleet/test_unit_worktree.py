@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.programs import hide_walls
+from tests.support.table import table
 from tests.support.terminal import PATIENCE
 from tui_agent.fleet import worktree_git
 from tui_agent.fleet.unit_process import UnitFailureError
@@ -88,11 +89,6 @@ async def test_a_ref_is_a_branch_a_tag_or_a_hash(tmp_path: Path, repo: Path) -> 
     for ref in ("nope", "HEAD~1", "main:kept.txt", "--all"):
         with pytest.raises(UnitFailureError, match="no branch, tag or commit"):
             await resolve_ref(mirror, ref)
-
-
-async def test_a_repository_that_cannot_be_fetched_names_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(UnitFailureError, match="missing"):
-        await updated_mirror(tmp_path, str(tmp_path / "missing"), tmp_path)
 
 
 async def test_locks_of_a_killed_git_do_not_outlast_it(tmp_path: Path, repo: Path) -> None:
@@ -233,7 +229,7 @@ async def test_without_walls_a_repository_that_leads_elsewhere_is_not_read(
         await apply_as_branch(repo, unit.base, b"", "made", "Change")
 
 
-@pytest.mark.parametrize(
+@table(
     ("address", "expected"),
     [("/a/b", True), ("../b", True), ("./a:b", True), ("file:///a/b", True), ("https://a/b", False),
      ("ssh://git@a/b", False), ("git@a:b", False), ("a:/b", False)],

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.programs import hide_walls
 from tests.support.sample_tools import sample_tools
-from tui_agent.git.personal_settings import plain_git_settings
+from tui_agent.git.git_settings import plain_git_settings
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.trial import TrialFacts

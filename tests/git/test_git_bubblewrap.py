@@ -9,9 +9,8 @@ from tests.support.programs import hide_walls
 from tui_agent.fleet.unit_process import UnitFailureError
 from tui_agent.fleet.unit_worktree import open_worktree, resolve_ref, updated_mirror
 from tui_agent.fleet.worktree_git import apply_as_branch
-from tui_agent.git.git_bubblewrap import find_bubblewrap
-from tui_agent.git.git_program import find_git, start_git
-from tui_agent.git.personal_settings import plain_git_settings
+from tui_agent.git.git_program import find_bubblewrap, find_git, start_git
+from tui_agent.git.git_settings import plain_git_settings
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.tools.search.tree_listing import GitFiles
 

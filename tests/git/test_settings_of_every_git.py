@@ -8,7 +8,7 @@ import pytest
 from tests.support.sample_tools import sample_tools
 from tests.tools.calls import call
 from tui_agent.git.git_program import settings_of_every_git, users_settings
-from tui_agent.git.personal_settings import plain_git_settings
+from tui_agent.git.git_settings import plain_git_settings
 from tui_agent.permissions import PermissionMode, PermissionPolicy
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.workspace import Workspace

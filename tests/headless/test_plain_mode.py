@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from tests.headless.scripted_agent import Part, Program, ScriptedAgent, answerin
 from tests.support.table import table
 from tui_agent.headless import HeadlessOptions
 from tui_agent.headless.command_handler import PromptQueue
-from tui_agent.headless.plain_commands import QUIT_SECONDS, PlainCommands
+from tui_agent.headless.plain_commands import PlainCommands
 from tui_agent.headless.plain_reporter import PlainReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError
@@ -25,13 +26,14 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.facts.page_facts import SideAnswer
-from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, JsonObject, TextBlock, UserMessage
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.tools import AskUserTool, PresentPlanTool
+from tui_agent.workbench.workbench import Workbench
 
-FILE = DocumentBlock(media_type="text/plain", data="1\tx", name="a.py:1-2")
 PLAIN = HeadlessOptions(None, "plain", "plain")
 
 
@@ -39,10 +41,6 @@ PLAIN = HeadlessOptions(None, "plain", "plain")
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an answer count as soon as its question is written."""
     monkeypatch.setattr("tui_agent.headless.plain_commands.READING_SECONDS", 0.0)
-
-
-def plain_agent(*parts: Part) -> ScriptedAgent:
-    return ScriptedAgent(*parts)
 
 
 async def line_with(program: Program, text: str) -> str:
@@ -53,16 +51,28 @@ async def line_with(program: Program, text: str) -> str:
     raise AssertionError(f"{text!r} was never written")
 
 
-def asking(seen: list[ApprovalDecision]) -> Part:
+def asking(seen: list[ApprovalDecision], question: ServerQuestion | None = None) -> Part:
     async def part(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        seen.append(await agent.call("bash", asks=True))
+        seen.append(await agent.call("bash", asks=True, question=question))
         return report(text="")
 
     return part
 
 
+async def answer(hint: str, *lines: str, question: ServerQuestion | None = None) -> ApprovalDecision:
+    """Type lines once a question with this hint is shown, and return its answer."""
+    seen: list[ApprovalDecision] = []
+    async with Program(ScriptedAgent(asking(seen, question)), PLAIN) as program:
+        program.send("begin")
+        await line_with(program, hint)
+        program.send(*lines)
+        await line_with(program, "Type the next")
+    (found,) = seen
+    return found
+
+
 async def test_a_line_steers_a_run_and_a_follow_up_waits() -> None:
-    agent = plain_agent(until_aborted)
+    agent = ScriptedAgent(until_aborted)
     async with Program(agent, PLAIN) as program:
         program.send("begin", "use pytest", "/follow then commit", "/stop", "/mode plan", "/cancel")
         await line_with(program, "interrupted, ")
@@ -89,16 +99,9 @@ async def test_a_line_steers_a_run_and_a_follow_up_waits() -> None:
     ],
 )
 async def test_a_question_is_answered_by_a_line(line: str, decision: str, note: str) -> None:
-    seen: list[ApprovalDecision] = []
-    async with Program(plain_agent(asking(seen)), PLAIN) as program:
-        program.send("begin")
-        assert await line_with(program, "question") == "question: Use bash?"
-        await line_with(program, "Type y for yes")
-        program.send(line)
-        await line_with(program, "Type the next")
+    found = await answer("Type y for yes", line)
 
-    (answer,) = seen
-    assert (answer.decision, answer.note) == (decision, note)
+    assert (found.decision, found.note) == (decision, note)
 
 
 @table(
@@ -119,42 +122,23 @@ async def test_a_question_of_the_agent_is_answered_by_number_or_in_words(
     question = {"question": "Which store?", "choices": [{"label": "files"}, {"label": "db"}], "default": ["files"]}
     extras = {"question": "What else?", "choices": [{"label": "tests"}, {"label": "docs"}], "several": True}
     asked = AskUserTool().question({"questions": [question, extras] if several else [question]})
-    seen: list[ApprovalDecision] = []
+    found = await answer("y for the defaults, k to let the agent decide", "wait a moment", line, question=asked)
 
-    async def part(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        seen.append(await agent.call("ask_user", asks=True, question=asked))
-        return report(text="")
-
-    async with Program(plain_agent(part), PLAIN) as program:
-        program.send("begin")
-        await line_with(program, "y for the defaults, k to let the agent decide")
-        program.send("wait a moment", line)
-        await line_with(program, "Type the next")
-
-    assert [answer.input for answer in seen] == [values]
+    assert found.input == values
 
 
 @table(("line", "values"), [("y", {"mode": "ask"}), ("s", {"mode": "accept_edits"}), ("n use more steps", None)])
 async def test_a_plan_is_accepted_by_a_letter(line: str, values: JsonObject | None) -> None:
     asked = PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None).question({"plan": "1. Look"})
-    seen: list[ApprovalDecision] = []
+    hint = "s to accept it and keep edits, n to decline, n TEXT to say what to change"
+    found = await answer(hint, line, question=asked)
 
-    async def part(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        seen.append(await agent.call("present_plan", asks=True, question=asked))
-        return report(text="")
-
-    async with Program(plain_agent(part), PLAIN) as program:
-        program.send("begin")
-        await line_with(program, "s to accept it and keep edits, n to decline, n TEXT to say what to change")
-        program.send(line)
-        await line_with(program, "Type the next")
-
-    assert [(answer.input, answer.note) for answer in seen] == [(values, "" if values else "use more steps")]
+    assert (found.input, found.note) == (values, "" if values else "use more steps")
 
 
 async def test_any_other_line_over_a_question_is_a_message() -> None:
     seen: list[ApprovalDecision] = []
-    agent = plain_agent(asking(seen))
+    agent = ScriptedAgent(asking(seen))
     async with Program(agent, PLAIN) as program:
         program.send("begin")
         await line_with(program, "Type y for yes")
@@ -170,7 +154,7 @@ async def test_any_other_line_over_a_question_is_a_message() -> None:
 async def test_a_line_that_was_typed_before_the_question_does_not_answer_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.headless.plain_commands.READING_SECONDS", 60.0)
     seen: list[ApprovalDecision] = []
-    async with Program(plain_agent(asking(seen)), PLAIN) as program:
+    async with Program(ScriptedAgent(asking(seen)), PLAIN) as program:
         program.send("begin")
         await line_with(program, "Type y for yes")
         program.send("y")
@@ -183,7 +167,7 @@ async def test_a_line_that_was_typed_before_the_question_does_not_answer_it(monk
 
 async def test_a_rule_is_offered_only_where_one_can_be_stored() -> None:
     seen: list[ApprovalDecision] = []
-    async with Program(plain_agent(asking(seen)), PLAIN) as program:
+    async with Program(ScriptedAgent(asking(seen)), PLAIN) as program:
         program.send("begin")
         assert "a for yes" not in await line_with(program, "Type y for yes")
         program.send("a", "w", "k")
@@ -195,7 +179,7 @@ async def test_a_rule_is_offered_only_where_one_can_be_stored() -> None:
 
 
 async def test_unknown_commands_shell_commands_and_help_are_not_sent() -> None:
-    agent = plain_agent(answering())
+    agent = ScriptedAgent(answering())
     async with Program(agent, PLAIN) as program:
         program.send("/hlep", "!ls", "/stop", "/mode nowhere", "", "/help")
         await line_with(program, "Unknown command: /hlep")
@@ -205,15 +189,6 @@ async def test_unknown_commands_shell_commands_and_help_are_not_sent() -> None:
         await line_with(program, "ctrl+c cancels")
 
     assert agent.prompts == []
-
-
-async def test_quit_ends_a_run_and_the_program() -> None:
-    agent = plain_agent(until_aborted)
-    async with Program(agent, PLAIN) as program:
-        program.send("begin", "/quit")
-        await program.task
-
-    assert [what for what, _ in agent.said] == ["abort"]
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
@@ -292,26 +267,28 @@ def test_no_character_controls_the_terminal() -> None:
     assert not set("\x1b\x07\x9b\u202e\r") & set(rendered(said(evil), ended(evil), Warned(code="x", text=evil)))
 
 
-# --- ctrl+c -----------------------------------------------------------------------------------------------------------
+# --- commands ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("running", [True, False])
-def test_ctrl_c_cancels_and_quits_only_the_second_time(running: bool) -> None:
-    now, lines = [100.0], list[str]()
-    agent = plain_agent(answering())
-    agent.running = running
+class Lines:
+    """Input that is typed at once."""
 
-    def say(*texts: str) -> None:
-        lines.extend(texts)
+    def __init__(self, *texts: bytes, at_end: Callable[[], object] = lambda: None) -> None:
+        self._left, self._at_end = [*texts], at_end
 
-    typed = PlainCommands(bench_of(agent), PromptQueue(), PlainReporter(lambda _: ("",)), say, lambda: now[0])
+    async def next(self) -> bytes | None:
+        if not self._left:
+            self._at_end()
+            return None
+        return self._left.pop(0)
 
-    assert typed.absorbs_interrupt()
-    assert agent.said == ([("abort", "interrupted by the user")] if running else [])
-    assert "ctrl+c again quits." in lines[-1]
-    assert not typed.absorbs_interrupt()
-    now[0] += QUIT_SECONDS + 1
-    assert typed.absorbs_interrupt()
+
+def commands_with(shown: list[str], **parts: Any) -> tuple[ScriptedAgent, Workbench, PlainCommands]:
+    """Return a running agent whose plain mode shows its lines in a list."""
+    agent = ScriptedAgent(answering())
+    agent.running = True
+    bench = bench_of(agent, **parts)
+    return agent, bench, PlainCommands(bench, PromptQueue(), PlainReporter(lambda _: ("",)), lambda *a: shown.extend(a))
 
 
 async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
@@ -330,35 +307,13 @@ async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
             lines.append(f"ran {message(text)}")
 
     lines = list[str]()
-    scripted = plain_agent(answering())
+    agent, bench, typed = commands_with(lines, definitions=Files())
 
-    class Attached:
-        async def attached(self, text: str, *, typed: bool) -> list[DocumentBlock]:
-            assert typed
-            return [FILE] if "@" in text else []
-
-    bench = bench_of(scripted, definitions=Files(), files=Attached())
-    scripted.running = True
-
-    def say(*texts: str) -> None:
-        lines.extend(texts)
-
-    typed = PlainCommands(bench, PromptQueue(), PlainReporter(lambda _: ("",)), say)
-
-    class Lines:
-        def __init__(self) -> None:
-            self._left = [b"/say hello", b"/say !", b"/unknown"]
-
-        async def next(self) -> bytes | None:
-            return self._left.pop(0) if self._left else None
-
-    await typed.serve(Lines())  # pyright: ignore[reportArgumentType]
+    await typed.serve(Lines(b"/say hello", b"/say !", b"/unknown"))  # pyright: ignore[reportArgumentType]
     await bench.prompts.run("/say now", typed=True)
     await bench.prompts.run("plain", typed=True)
-    await bench.prompts.run("see @a.py:1-2", typed=True)
 
-    assert scripted.said == [("steer", "Say hello")]
-    assert scripted.prompts == ["plain", "see @a.py:1-2"]
+    assert (agent.said, agent.prompts) == ([("steer", "Say hello")], ["plain"])
     assert lines[:2] == ["error: later", "Unknown command: /unknown"]
     assert lines[-2:] == ["/say [what]  Say it", "ran /say now"]
 
@@ -371,26 +326,10 @@ async def test_a_side_question_is_answered_beside_the_other_lines() -> None:
         await go_on.wait()
         return SideAnswer("It rounds **twice**.\nSee price.py.", "box/tiny", "end_turn", 0.02)
 
-    def say(*texts: str) -> None:
-        lines.extend(texts)
-
-    agent = plain_agent(answering())
-    agent.running = True
-    bench = bench_of(agent)
+    agent, bench, typed = commands_with(lines)
     bench.aside = aside
-    typed = PlainCommands(bench, PromptQueue(), PlainReporter(lambda _: ("",)), say)
 
-    class Lines:
-        def __init__(self, *texts: bytes) -> None:
-            self._left = [*texts]
-
-        async def next(self) -> bytes | None:
-            if not self._left:
-                go_on.set()
-                return None
-            return self._left.pop(0)
-
-    await typed.serve(Lines(b"/btw why twice?", b"steer it"))  # pyright: ignore[reportArgumentType]
+    await typed.serve(Lines(b"/btw why twice?", b"steer it", at_end=go_on.set))  # pyright: ignore[reportArgumentType]
     assert agent.said == [("steer", "steer it")]
     assert lines == ["Beside the conversation (box/tiny, $0.02):", "It rounds **twice**.", "See price.py."]
 

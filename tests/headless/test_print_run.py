@@ -15,11 +15,10 @@ from tests.headless.scripted_agent import (
     bench_of,
     headless,
     report,
-    until_aborted,
 )
 from tests.support.table import table
 from tui_agent.headless import ExitCode, HeadlessOptions, StandardStreams, read_prompt, run_headless
-from tui_agent.headless.listener import INPUT_ENDED
+from tui_agent.headless.command_handler import INPUT_ENDED
 from tui_agent.headless.print_run import LONGEST_INPUT, MAX_INPUT
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, SessionError
 from tui_agent.protocol.events import (
@@ -46,14 +45,6 @@ DENY = ApprovalDecision(decision="deny", note="nobody is there")
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-async def test_json_of_a_failed_run_has_the_error() -> None:
-    code, output, complaints, _ = await headless(JSON, answering("error", "", error="the key is wrong"))
-
-    (result,) = [json.loads(line) for line in output]
-    assert (code, result["is_error"], result["reason"], result["result"]) == (1, True, "error", "the key is wrong")
-    assert complaints == "tui-agent: error: the key is wrong"
-
-
 async def talkative(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     agent.begin_step()
     agent.tell(MessageDelta(message_id="m", kind="text", delta="Hel"))
@@ -62,16 +53,6 @@ async def talkative(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     agent.tell(ToolOutput(call_id="call_work", stream="stdout", chunk="x", bytes_total=1))
     agent.end_step()
     return report()
-
-
-async def test_the_stream_has_deltas_on_request() -> None:
-    _, output, _, _ = await headless(HeadlessOptions("go", "stream-json", include_deltas=True), talkative)
-
-    events = [json.loads(line) for line in output]
-    deltas = [event["data"]["delta"] for event in events if event["type"] == "message.delta"]
-    assert "".join(deltas) == "Hello \u2028\u0085"
-    assert all(line.isascii() for line in output)
-    assert [event["data"]["chunk"] for event in events if event["type"] == "tool.output"] == ["x"]
 
 
 async def test_quiet_events_between_runs_are_held_until_the_next_one() -> None:
@@ -110,15 +91,6 @@ async def test_problems_are_reported_on_standard_error() -> None:
         "another --permission-mode",
         "tui-agent: error: it broke",
     ]
-
-
-async def test_each_run_reports_its_own_problems() -> None:
-    lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
-    _, _, complaints, _ = await headless(
-        HeadlessOptions(None, "text", "stream-json"), answering("error", "", error="it broke"), lines=lines
-    )
-
-    assert complaints.split("\n") == ["tui-agent: error: it broke"] * 2
 
 
 async def test_only_saved_events_are_written() -> None:
@@ -178,11 +150,12 @@ async def test_the_exit_code_follows_from_the_reason(reason: str, kind: str | No
 
 async def test_the_last_run_decides_the_exit_code() -> None:
     lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
-    code, _, _, agent = await headless(
-        HeadlessOptions(None, "json", "stream-json"), answering("error"), answering(), lines=lines
+    code, _, complaints, agent = await headless(
+        HeadlessOptions(None, "json", "stream-json"), answering("error", error="it broke"), answering(), lines=lines
     )
 
     assert (code, agent.prompts) == (0, ["one", "two"])
+    assert complaints == "tui-agent: error: it broke"
 
 
 async def test_calls_that_waited_when_the_program_ended_come_before_the_first_prompt() -> None:
@@ -196,48 +169,20 @@ async def test_calls_that_waited_when_the_program_ended_come_before_the_first_pr
     assert agent.prompts == ["", TEXT.prompt]
 
 
-async def test_a_run_that_cannot_start_is_a_failure_with_its_reason() -> None:
+@table(
+    ("error", "code"), [(ProviderError("the model is gone", kind="unavailable"), 1), (ConfigurationError("no key"), 2)]
+)
+async def test_a_run_that_cannot_start_ends_with_its_reason(error: Exception, code: int) -> None:
     async def broken(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        raise ProviderError("the model is gone", kind="unavailable")
+        raise error
 
-    code, output, complaints, _ = await headless(JSON, broken)
+    ended, output, complaints, _ = await headless(JSON, broken)
 
-    assert (code, json.loads(output[0])["result"]) == (1, "the model is gone")
-    assert complaints == "tui-agent: error: the model is gone"
-
-
-async def test_a_wrong_configuration_is_a_usage_error() -> None:
-    async def broken(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        raise ConfigurationError("no key")
-
-    code, output, complaints, _ = await headless(TEXT, broken)
-
-    assert (code, output, complaints) == (2, [], "tui-agent: error: no key")
+    assert (ended, [json.loads(line)["result"] for line in output]) == (code, [str(error)])
+    assert complaints == f"tui-agent: error: {error}"
 
 
 # --- approvals --------------------------------------------------------------------------------------------------------
-
-
-async def denied_at_last(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-    agent.begin_step()
-    await agent.call("write")
-    agent.end_step()
-    agent.begin_step()
-    await agent.call("read", read_only=True)
-    await agent.call("edit", answer=DENY)
-    agent.end_step()
-    agent.begin_step()
-    agent.end_step()
-    return report(text="I was not allowed to.")
-
-
-async def test_a_run_that_ends_without_an_approval_says_so() -> None:
-    code, output, complaints, _ = await headless(TEXT, denied_at_last)
-
-    assert (code, output) == (ExitCode.NOBODY_TO_ASK, [b"I was not allowed to."])
-    assert complaints.endswith(
-        "error: a call needed approval, and no one could give it; a rule or another mode can allow it"
-    )
 
 
 async def asks_twice(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
@@ -248,25 +193,18 @@ async def asks_twice(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     return report(text=f"{first.decision}, {second.decision}: {second.note}")
 
 
-async def test_when_the_input_ends_every_request_is_denied() -> None:
-    agent = ScriptedAgent(asks_twice)
-    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
-        await program.event("approval.requested")
-        program.end_input()
-        ended = await program.event("run.ended")
-
-    assert ended["data"]["final_text"] == f"deny, deny: {INPUT_ENDED}"
-    assert program.code == ExitCode.NOBODY_TO_ASK
-
-
-@pytest.mark.parametrize("output_format", ["text", "json"])
-async def test_requests_that_no_client_reads_are_denied(output_format: str) -> None:
+@table("output_format", ["stream-json", "json", "text"])
+async def test_requests_are_denied_when_the_input_ends_or_no_client_reads_them(output_format: str) -> None:
     agent = ScriptedAgent(asks_twice)
     async with Program(agent, HeadlessOptions("go", output_format, "stream-json")) as program:
-        line = await program.next_line(program.output)
+        if output_format == "stream-json":
+            await program.event("approval.requested")
+            program.end_input()
+            *_, last = await program.rest()
+        else:
+            last = await program.next_line(program.output) or b""
 
-    assert line is not None
-    assert b"deny, deny" in line
+    assert (f"deny, deny: {INPUT_ENDED}" if output_format == "stream-json" else "deny, deny").encode() in last
     assert program.code == ExitCode.NOBODY_TO_ASK
 
 
@@ -300,34 +238,6 @@ async def test_commands_reach_a_running_agent() -> None:
         ("stop", ""),
     ]
     assert code == 0
-
-
-async def test_an_interrupt_ends_the_run_and_the_next_one_follows() -> None:
-    agent = ScriptedAgent(until_aborted, answering(text="second"))
-    async with Program(agent, SERVE) as program:
-        program.send({"type": "user", "text": "one"}, {"type": "interrupt"})
-        assert (await program.event("run.ended"))["data"]["reason"] == "aborted"
-        program.send({"type": "interrupt"}, {"type": "stop"}, {"type": "follow_up", "text": "two"})
-        assert (await program.event("run.ended"))["data"]["final_text"] == "second"
-
-    assert agent.prompts == ["one", "two"]
-    assert agent.said == [("abort", "interrupted by the client")]
-    assert program.code == 0
-
-
-async def test_an_answer_to_an_unknown_request_is_reported_and_the_run_continues() -> None:
-    agent = ScriptedAgent(asks_twice)
-    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
-        await program.event("approval.requested")
-        program.send({"type": "approval", "request_id": "ask_nothing", "decision": "approve"})
-        error = await program.event("error")
-        program.end_input()
-        await program.event("run.ended")
-
-    assert error["data"]["code"] == "bad_input_line"
-    assert error["data"]["text"] == (
-        "Line 1 of the input was skipped: no open request for approval has the id 'ask_nothing'"
-    )
 
 
 @table(
@@ -370,39 +280,7 @@ async def test_an_endless_line_is_refused_without_being_stored(monkeypatch: pyte
     assert agent.prompts == ["go"]
 
 
-async def test_a_running_agent_finishes_when_the_input_ends() -> None:
-    go_on = asyncio.Event()
-
-    async def slow(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        await go_on.wait()
-        return report()
-
-    agent = ScriptedAgent(slow)
-    async with Program(agent, SERVE) as program:
-        program.send({"type": "user", "text": "go"})
-        await program.event("run.started")
-        program.end_input()
-        go_on.set()
-        assert (await program.event("run.ended"))["data"]["reason"] == "done"
-
-    assert program.code == 0
-
-
 # --- signals and pipes ------------------------------------------------------------------------------------------------
-
-
-@table("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-async def test_a_signal_aborts_the_run(number: signal.Signals) -> None:
-    agent = ScriptedAgent(until_aborted)
-    before = signal.getsignal(number)
-    async with Program(agent, STREAM) as program:
-        await program.event("run.started")
-        os.kill(os.getpid(), number)
-        assert (await program.event("run.ended"))["data"]["reason"] == "aborted"
-
-    assert program.code == 130
-    assert agent.said == [("abort", f"the program exited ({number.name})")]
-    assert signal.getsignal(number) is before
 
 
 async def test_a_signal_between_two_runs_ends_the_program_and_discards_prompts() -> None:
@@ -437,21 +315,6 @@ async def test_a_second_signal_cancels_a_run_that_does_not_end() -> None:
     assert cancelled.is_set()
 
 
-async def test_a_run_that_does_not_end_is_cancelled_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.print_run.ABORT_TIMEOUT", 0.01)
-
-    async def deaf(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    agent = ScriptedAgent(deaf)
-    async with Program(agent, STREAM) as program:
-        await program.event("run.started")
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    assert program.code == 130
-
-
 async def flooding(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     """Publish far more than a pipe's capacity, then end."""
     for number in range(40):
@@ -477,52 +340,6 @@ async def test_a_reader_that_does_not_read_does_not_delay_a_signal(monkeypatch: 
     os.close(read)
     for descriptor in (streams.stdin, streams.stdout, streams.stderr):
         os.close(descriptor)
-
-
-async def test_a_closed_output_ends_the_run_without_an_error() -> None:
-    async def tells_on(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        while not agent.aborted.is_set():
-            agent.tell(Noticed(code="n", text="more"))
-            await asyncio.sleep(0.001)
-        return report("aborted")
-
-    agent = ScriptedAgent(tells_on)
-    read, write = os.pipe()
-    complaints, errors = os.pipe()
-    streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, errors)
-    os.close(read)
-
-    async with asyncio.timeout(60):
-        code = await run_headless(bench_of(agent), STREAM, streams=streams)
-
-    for descriptor in (streams.stdin, streams.stdout, streams.stderr):
-        os.close(descriptor)
-    assert (code, agent.said) == (130, [("abort", "the program exited (the output was closed)")])
-    assert os.read(complaints, 100) == b""
-    os.close(complaints)
-
-
-async def test_unwritable_output_is_a_reported_failure() -> None:
-    agent = ScriptedAgent(answering())
-    complaints, errors = os.pipe()
-    full = os.open("/dev/full", os.O_WRONLY)
-
-    code = await run_headless(bench_of(agent), TEXT, streams=StandardStreams(0, full, errors))
-
-    os.close(errors)
-    os.close(full)
-    assert code == 1
-    assert os.read(complaints, 200) == b"tui-agent: error: the output could not be written (No space left on device)\n"
-    os.close(complaints)
-
-
-async def test_a_cancelled_program_cancels_its_run() -> None:
-    agent = ScriptedAgent(until_aborted)
-    async with Program(agent, STREAM) as program:
-        await program.event("run.started")
-        program.task.cancel()
-
-    assert (program.code, agent.running) == (None, False)
 
 
 async def test_on_a_terminal_the_text_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:

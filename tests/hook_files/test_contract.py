@@ -22,7 +22,7 @@ from tui_agent.protocol.events import ApprovalRequested, HookEnded, HookFailed, 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.trial import ProposedChanges, ProposedFile
 from tui_agent.providers import ScriptedProvider, call, reply
-from tui_agent.workbench.configuration.found_hooks import NO_HOOKS, FoundHooks
+from tui_agent.workbench.configuration.found_files import NO_HOOKS, FoundHooks
 from tui_agent.workbench.file_hooks import FileHooks
 
 PAGE = (Path(__file__).parents[2] / "docs" / "hooks.md").read_text("utf-8")

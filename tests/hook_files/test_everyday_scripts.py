@@ -53,21 +53,6 @@ async def test_the_guard_of_the_page_denies_what_it_names(tmp_path: Path, exampl
     assert "enied" not in text + echoed
 
 
-async def test_a_formatter_follows_each_edit(tmp_path: Path) -> None:
-    script = written(tmp_path / "format.sh", FORMATTER)
-    hooks = {
-        "PostToolUse": [{"matcher": "Edit|MultiEdit|Write", "hooks": [{"type": "command", "command": str(script)}]}]
-    }
-
-    sorted_list, other = await results_of(
-        tmp_path, hooks, call("write", path="x.list", content="b\na\n"), call("write", path="x.txt", content="b\na\n")
-    )
-
-    assert ((tmp_path / "x.list").read_text(), (tmp_path / "x.txt").read_text()) == ("a\nb\n", "b\na\n")
-    assert "\nsorted\n</hook>" in sorted_list
-    assert "hook" not in other
-
-
 async def test_what_a_formatter_changed_is_known_to_the_next_edit(tmp_path: Path) -> None:
     (tmp_path / "x.list").write_text("d\nc\n")
     script = written(tmp_path / "format.sh", FORMATTER)

@@ -20,11 +20,11 @@ from tests.support.examples import examples
 from tests.support.table import table
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.cli.installation_checks import examine
+from tui_agent.hook_files.file_hook import MAX_SCRIPTS, changed_script, read_scripts
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
-from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
-from tui_agent.hook_files.pattern_cost import is_costly
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,
+    is_costly,
     is_matched,
     names_of_tool,
     own_input,
@@ -35,14 +35,12 @@ from tui_agent.protocol.events import Warned
 from tui_agent.protocol.regular_file import MAX_BYTES
 from tui_agent.providers import call, reply
 from tui_agent.settings import Locations, RuleSetting
-from tui_agent.ui.dialogs.fact_items import hook_items
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.found_files import own_hooks, project_hooks
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.permission_rules import parse_rules
 from tui_agent.workbench.configuration.project_trust import TrustStore, folder_trust, trust_request_for
 from tui_agent.workbench.file_hooks import FileHooks
-from tui_agent.workbench.session_hooks import hook_file_facts
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
@@ -511,18 +509,6 @@ async def test_rules_of_hook_files_restrict_the_session_and_unused_guards_are_an
     assert [finding.message for finding in findings if finding.subject == "rules"] == expected
 
 
-def test_the_page_lists_hooks_with_file_and_state(project: Path) -> None:
-    facts = hook_file_facts(own_hooks(project), project_hooks(project), (), why_not="not accepted\x1b[2J")
-
-    items = hook_items(facts)
-    text = "\n".join(row.plain for item in items for row in item.rows(60))
-
-    assert items[0].name == "PreToolUse"
-    assert '"$CLAUDE_PROJECT_DIR"' in text
-    assert "for Bash · .claude/settings.json:1" in text
-    assert "does not run: not accepted\\x1b[2J" in text
-
-
 # --- hooks that misbehave ---------------------------------------------------------------------------------------------
 
 
@@ -645,18 +631,6 @@ async def test_a_hook_replaces_what_the_model_reads_of_a_result_and_unused_field
     (text,) = [message.text for message in loop.history.messages() if message.role == "tool_result"]
     assert ("SECRET" in text, "REPLACED" in text, "ADDED" in text) == (False, True, True)
     assert warnings == ["Hook PostToolUse (settings.json:1) answers 'other', which has no effect here."]
-
-
-async def test_a_hook_that_prints_forever_costs_no_memory_and_ends_in_time(tmp_path: Path) -> None:
-    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "yes", "timeout": 0.3}]}]}
-    loop, file_hooks = agent_in(tmp_path, hooks, [])
-
-    async with asyncio.timeout(30):
-        await file_hooks.ask("Stop", (), {})
-
-    (result,) = file_hooks.results.values()
-    assert (result.word, "no end within 0.3 s" in result.detail) == ("failed", True)
-    assert not loop.running
 
 
 async def test_a_hook_gets_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

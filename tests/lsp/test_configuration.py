@@ -8,7 +8,7 @@ import pytest
 from tests.support.table import table
 from tui_agent.cli.installation_checks import examine
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.language_server import LanguageServer
+from tui_agent.protocol.server_entries import LanguageServer
 from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, content_digest, load_settings
 from tui_agent.workbench.configuration.project_trust import trust_request_for
 

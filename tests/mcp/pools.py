@@ -15,9 +15,9 @@ from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
 from tui_agent.mcp.server_task import ServerTask
 from tui_agent.protocol.events import AgentEvent
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.tool import ToolContext, ToolResult, ToolUpdate
-from tui_agent.protocol.tool_server import ToolServer
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 
 SERVERS = Path(__file__).with_name("servers")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.pools import SERVERS, hostile, running
+from tests.mcp.pools import SERVERS, hostile, running, until
 from tests.workbench.configuration.test_live_settings import options_for
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.mcp import server_task
@@ -62,17 +62,10 @@ async def test_calls_pass_the_one_permission_path(tmp_path: Path) -> None:
         kinds = [envelope.event.type for envelope in events]
         assert "mcp.status" in kinds
 
+        # What the server claims about its tool lifts no question.
         bench.agent.set_mode("plan")
         _, results = await run(bench, reply(call("mcp__h__read_file")))
         assert "plan mode changes nothing" in results[-1].text
-
-
-async def test_without_a_rule_a_call_asks_whatever_the_server_claims(tmp_path: Path) -> None:
-    options = replace(options_for(tmp_path), rules=(), mcp_config=config_file(tmp_path, "poisoned"))
-    async with open_quietly(options, watched=False) as bench:
-        _, results = await run(bench, reply(call("mcp__h__read_file")))
-
-    assert "no approver is available" in results[0].text
 
 
 async def test_a_grant_of_the_session_ends_when_the_tool_changes(tmp_path: Path) -> None:
@@ -85,17 +78,11 @@ async def test_a_grant_of_the_session_ends_when_the_tool_changes(tmp_path: Path)
         assert [result.is_error for result in results] == [False, False]
         server = bench.servers.tasks["h"]
         assert server is not None
-        await _changed(server)
+        await until(lambda: any(tool.raw_name == "new" for tool in server.tools))
 
         _, results = await run(bench, reply(call("mcp__h__echo", text="a")))
 
         assert "no approver is available" in results[-1].text
-
-
-async def _changed(server: server_task.ServerTask) -> None:
-    from tests.mcp.pools import until
-
-    await until(lambda: any(tool.raw_name == "new" for tool in server.tools))
 
 
 async def test_many_tools_are_found_on_demand() -> None:

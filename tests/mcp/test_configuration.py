@@ -18,7 +18,7 @@ from tui_agent.mcp.protocol_repair import repaired
 from tui_agent.mcp.server_config import expanded, parse_server_file, variables_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import ImageBlock, TextBlock
-from tui_agent.protocol.tool_server import ToolFilter, ToolServer
+from tui_agent.protocol.server_entries import ToolFilter, ToolServer
 from tui_agent.settings import Locations, load_settings
 from tui_agent.tools.media import image_files
 from tui_agent.tools.media.image_files import can_scale_images, size_of_image
@@ -263,40 +263,27 @@ def test_variables_are_replaced_when_a_server_starts() -> None:
     assert expanded(server, {"A": "", "B": ""}).args == ("b", "", "$D ${E"), "an empty variable is set"
     with pytest.raises(ConfigurationError, match="the variable A is not set"):
         expanded(server, {})
-
-
-def test_different_commands_are_shown_differently() -> None:
     shown = {ToolServer(command="run", args=args).shown for args in (("a b",), ("a", "b"), ("a 'b",), ("a", "'b"))}
-
-    assert len(shown) == 4
+    assert len(shown) == 4, "different commands are shown differently"
 
 
 async def test_the_value_of_a_variable_is_never_shown() -> None:
+    """The last words of a server go to the page, the events and the log file."""
     secret = "canary-5d1c"
-    server = ToolServer(command="no-such-program", args=("--token", "${MY_TOKEN}"), startup_timeout=60)
-
-    async with running(server, secrets={"MY_TOKEN": secret}) as found:
-        await until(lambda: "MY_TOKEN" in f"{found.task().log.text} {found.events}")
-        said = f"{found.task().log.text} {found.events}"
-
-    assert "MY_TOKEN" in said
-    assert secret not in said
-
-
-async def test_a_token_that_a_server_repeats_is_masked() -> None:
-    """Its last words go to the page, the events and the log file."""
-    secret = "canary-5d1c"
-    server = ToolServer(
+    missing = ToolServer(command="no-such-program", args=("--token", "${MY_TOKEN}"), startup_timeout=60)
+    repeating = ToolServer(
         command="sh",
         args=("-c", "echo refused: $TOKEN, team $TEAM >&2"),
         env={"TOKEN": "${MY_TOKEN}", "TEAM": "${TEAM}"},
         startup_timeout=60,
     )
+    servers = (("m", missing), ("h", repeating))
 
-    async with running(server, secrets={"MY_TOKEN": secret, "TEAM": "blue-team"}) as found:
+    async with running(*servers, secrets={"MY_TOKEN": secret, "TEAM": "blue-team"}) as found:
+        await until(lambda: "MY_TOKEN" in f"{found.task('m').log.text} {found.events}")
         await until(lambda: "refused: " in found.task().log.text)
         await until(lambda: bool(found.published("mcp.status")[-1].error))
-        said = f"{found.task().log.text} {found.events} {found.task().error}"
+        said = f"{found.task().log.text} {found.task('m').log.text} {found.events} {found.task().error}"
 
     assert "refused: [hidden]" in said
     assert secret not in said
@@ -431,21 +418,15 @@ def test_the_file_of_the_command_line_counts_before_all_others(
         names(project, locations, mcp_config=tmp_path / "none.json")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_wrong_entry_is_reported_with_its_line(locations: Locations) -> None:
+    for text, message in (
         ('[mcp.x]\ncomand = "a"\n', r"config.toml:2: unknown key `mcp.x.comand`; did you mean `mcp.x.command`\?"),
         ("[mcp.x]\ntimeout = 3\n", "a server needs either `command` or `url`"),
-        ('[mcp.x]\ncommand = "a"\nurl = "b"\n', "a server needs either `command` or `url`"),
         ('[mcp.x__y]\ncommand = "a"\n', "'x__y' is not a name"),
-        ('[mcp.x]\ncommand = "a"\ntimeout = -1\n', "config.toml:3: `mcp.x.timeout`"),
-    ],
-)
-def test_a_wrong_entry_is_reported_with_its_line(locations: Locations, text: str, message: str) -> None:
-    user_settings(locations, text)
-
-    with pytest.raises(ConfigurationError, match=message):
-        load_settings(locations, environment={})
+    ):
+        user_settings(locations, text)
+        with pytest.raises(ConfigurationError, match=message):
+            load_settings(locations, environment={})
 
 
 def test_the_command_adds_lists_tries_and_removes_servers(

@@ -21,8 +21,8 @@ from tui_agent.mcp import server_task
 from tui_agent.mcp.server_parts import QuestionAnswer, ServerQuestions
 from tui_agent.mcp.server_session import ServerSession
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.tool_server import ToolServer
 
 PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
 

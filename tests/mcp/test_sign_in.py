@@ -3,7 +3,6 @@
 import asyncio
 import json
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -15,11 +14,8 @@ from tests.support.table import table
 from tui_agent.mcp import oauth_sign_in, protocol_repair
 from tui_agent.mcp.server_parts import QuestionAnswer, ServerQuestions
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.tool_server import ToolServer
-
-Answer = Callable[[str, str], str]
-"""Returns the target that the browser requests at the redirect, for that and the state."""
 
 
 async def get(address: str) -> str:

@@ -108,44 +108,6 @@ def test_surrogates_are_replaced_in_the_answer(desk: Desk) -> None:
     assert check(desk, record("ls", rules=[["allow", "\ud800("]]))["source"] == "invalid"
 
 
-def test_a_value_nested_too_deeply_is_invalid(desk: Desk) -> None:
-    deep: list[Any] = []
-    for _ in range(100_000):
-        deep = [deep]
-    answer = check_record(
-        {"tool": "bash", "input": {"command": deep}}, find_tool=desk.tools.get, defaults=PermissionDefaults(desk.root)
-    )
-
-    assert answer["source"] == "invalid"
-
-
-@table(
-    ("tool", "arguments", "rules", "decision"),
-    [
-        ("unheard_of", {}, [], "ask"),
-        ("unheard_of", {}, [["allow", "unheard_of"]], "allow"),
-        ("unheard_of", {}, [["allow", "unheard_of(x)"]], "ask"),
-        ("mcp__files__read", {}, [["deny", "mcp__files__*"]], "deny"),
-        ("web", {"url": "https://python.org"}, [["allow", "fetch(domain:python.org)"]], "ask"),
-    ],
-)
-def test_an_unknown_tool_is_judged_by_its_name(
-    desk: Desk, tool: str, arguments: dict[str, object], rules: list[list[str]], decision: str
-) -> None:
-    assert check(desk, {"tool": tool, "input": arguments, "rules": rules})["decision"] == decision
-
-
-def test_fetch_is_judged_by_its_url_even_without_the_tool(desk: Desk) -> None:
-    def decide(url: object) -> str:
-        asked = {"tool": "fetch", "input": {"url": url}, "rules": [["allow", "fetch(domain:python.org)"]]}
-        answer = check_record(asked, find_tool=lambda name: None, defaults=PermissionDefaults(desk.root))
-        return answer["decision"]
-
-    assert decide("https://python.org/x") == "allow"
-    assert decide("https://evil.org") == "ask"
-    assert decide(7) == "ask"
-
-
 json_values = st.recursive(
     st.none()
     | st.booleans()

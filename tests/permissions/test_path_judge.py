@@ -1,17 +1,17 @@
 """Decisions on reading and writing a path."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.permissions.conftest import Desk
 from tests.support.table import table
-from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, is_read_only_command
 from tui_agent.permissions.path_judge import PathJudge, PathLookup
 from tui_agent.permissions.rules import patterns
 from tui_agent.permissions.rules.path_resolution import WorkspaceRoots
 from tui_agent.permissions.rules.rule_set import RuleSet
-from tui_agent.protocol.permissions import PermissionMode
 
 
 def judge(desk: Desk, *rules: str, private: tuple[Path, ...] = ()) -> PathJudge:
@@ -142,29 +142,6 @@ def test_what_other_programs_run_or_obey_is_written_only_by_a_rule_that_names_it
     assert found == []
 
 
-def test_a_rule_without_a_pattern_means_the_workspace(desk: Desk) -> None:
-    home, mail = "~/.bashrc", "~/mail.txt"
-    found = [
-        (tool, path, rules, decision.reason)
-        for tool, path, rules, expected in (
-            *(("write", path, ("allow write",), "ask") for path in ("/etc/x", home, mail, "../x", "links/out/x")),
-            *(("write", path, ("allow *", "allow edit"), "ask") for path in ("/etc/x", home, mail)),
-            *(("edit", path, ("allow edit",), "ask") for path in ("/etc/x", home)),
-            *(("read", path, ("allow read", "allow *"), "ask") for path in ("/etc/x", home, "links/secret")),
-            *(("write", path, ("allow write(//etc/**)",), "allow") for path in ("/etc/x",)),
-            ("write", mail, ("allow write(~/mail.txt)",), "allow"),
-            ("read", "/etc/x", ("allow read(//etc/**)",), "allow"),
-            ("write", "src/x", ("allow write",), "allow"),
-            ("write", "/etc/x", ("deny write",), "deny"),
-            ("write", "/etc/x", ("ask write",), "ask"),
-        )
-        if (decision := desk.file(tool, path, *rules)).decision != expected
-    ]
-
-    assert found == []
-    assert desk.bash("touch /etc/x", "allow edit", mode="ask").decision == "ask"
-
-
 def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,3 +177,67 @@ def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(
         assert desk.file("grep", ".").decision == "allow"
     without = PermissionPolicy(desk.root, secret_files=())
     assert without.check(desk.tools["read"], {"path": ".env"}).decision == "allow"
+
+
+def test_reading_inside_the_workspace_is_read_only(desk: Desk) -> None:
+    assert is_read_only_command("git status && ls -la | head", desk.root)
+    assert is_read_only_command("", desk.root)
+    assert not is_read_only_command("cat /etc/hostname", desk.root)
+    assert not is_read_only_command("make", desk.root)
+    assert not is_read_only_command("ls \x00", desk.root)
+    assert not is_read_only_command("echo \ud800", desk.root)
+
+
+ASK, EDITS = PermissionMode.ASK, PermissionMode.ACCEPT_EDITS
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder beside the workspace, with a repository, a secret, and a link that leads out of it."""
+    folder = Path(os.path.realpath(tmp_path)) / "library"
+    for name in ("src/a.py", ".git/config", ".env", "secrets/key.pem"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x\n", "utf-8")
+    (folder.parent / "beside.txt").write_text("x\n", "utf-8")
+    (folder / "out").symlink_to(folder.parent)
+    return folder
+
+
+def policy_of(desk: Desk, folder: Path, *rules: str, mode: PermissionMode = ASK) -> PermissionPolicy:
+    parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
+    return PermissionPolicy(desk.root, rules=parsed, mode=mode, folders=[folder])
+
+
+@table(
+    ("mode", "rule", "tool", "path", "decision"),
+    [
+        (ASK, "", "read", "src/a.py", "allow"),
+        (ASK, "", "read", ".env", "ask"),
+        (ASK, "", "read", "out/beside.txt", "ask"),
+        (ASK, "", "read", "../beside.txt", "ask"),
+        (ASK, "", "write", "src/a.py", "ask"),
+        (ASK, "allow edit(src/**)", "write", "src/a.py", "allow"),
+        (EDITS, "", "write", "src/a.py", "allow"),
+        (EDITS, "", "write", "out/beside.txt", "ask"),
+        (EDITS, "", "write", ".git/config", "deny"),
+        (EDITS, "", "write", ".envrc", "ask"),
+        (EDITS, "deny edit(secrets/**)", "write", "secrets/key.pem", "deny"),
+    ],
+)
+def test_files_of_an_added_folder_follow_the_rules_of_the_workspace(
+    desk: Desk, folder: Path, mode: PermissionMode, rule: str, tool: str, path: str, decision: str
+) -> None:
+    policy = policy_of(desk, folder, *filter(None, [rule]), mode=mode)
+
+    assert policy.check(desk.tools[tool], {"path": str(folder / path)}).decision == decision
+
+
+def test_a_folder_counts_from_the_moment_it_is_added(desk: Desk, folder: Path) -> None:
+    policy, call = desk.policy(mode=EDITS), {"path": str(folder / "src/a.py")}
+    before = policy.check(desk.tools["write"], call)
+
+    policy.add_folder(folder)
+
+    assert (before.decision, policy.check(desk.tools["write"], call).decision) == ("ask", "allow")
+    assert "outside the workspace" in before.reason
+    assert policy.folders == (folder,)

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import psutil
-
 import tui_agent
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.table import table
@@ -101,36 +99,6 @@ def test_a_signal_ends_a_program_that_hangs(tmp_path: Path, number: signal.Signa
         assert terminal.wait_for_end() == 128 + number
         assert terminal.left_behind == []
         assert "tui-agent: this was not sent: hello" in terminal.screen.lines
-
-
-def test_a_stopped_program_leaves_the_terminal_and_takes_it_again(tmp_path: Path) -> None:
-    with early(tmp_path) as terminal:
-        terminal.wait_for(" ›")
-        terminal.type("hello")
-        terminal.wait_for("› hello")
-        os.kill(terminal.process.pid, signal.SIGTSTP)
-        terminal.wait_for(lambda _: psutil.Process(terminal.process.pid).status() == psutil.STATUS_STOPPED)
-        terminal.wait_for(lambda _: terminal.left_behind == [])
-        os.kill(terminal.process.pid, signal.SIGCONT)
-        terminal.wait_for("› hello")
-        terminal.type(" again")
-        terminal.wait_for("› hello again")
-        os.kill(terminal.process.pid, signal.SIGTERM)
-
-        assert terminal.wait_for_end() == 143
-        assert terminal.left_behind == []
-
-
-def test_an_error_before_the_app_is_on_the_normal_screen(tmp_path: Path) -> None:
-    with early(tmp_path, FAILS) as terminal:
-        terminal.wait_for(" ›")
-        terminal.type("hello")
-        terminal.wait_for("› hello")
-        (tmp_path / "go").touch()
-
-        assert terminal.wait_for_end() == 0
-        assert terminal.left_behind == []
-        assert terminal.screen.lines[:2] == ["it says why", "tui-agent: this was not sent: hello"]
 
 
 @table("variables", [{"TERM": "dumb"}, {"TERM": ""}, {"PYTHONIOENCODING": "latin-1"}])

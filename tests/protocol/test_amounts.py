@@ -1,5 +1,8 @@
 """Amounts look the same everywhere and never grow wide."""
 
+from collections.abc import Callable
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,40 +11,21 @@ from tui_agent.protocol.amounts import bytes_text, count_text, money_text, secon
 
 
 @table(
-    ("seconds", "text"),
+    ("shown", "amounts"),
     [
-        (-1.0, "0.00 s"),
-        (0.04, "0.04 s"),
-        (0.994, "0.99 s"),
-        (0.996, "1.0 s"),
-        (12.34, "12.3 s"),
-        (59.94, "59.9 s"),
-        (59.96, "1:00"),
-        (125.0, "2:05"),
-        (3725.0, "1:02:05"),
+        (
+            seconds_text,
+            {-1.0: "0.00 s", 0.04: "0.04 s", 0.994: "0.99 s", 0.996: "1.0 s", 12.34: "12.3 s", 59.94: "59.9 s",
+             59.96: "1:00", 125.0: "2:05", 3725.0: "1:02:05"},
+        ),
+        (lambda seconds: seconds_text(seconds, tenths=False), {0.9: "0 s", 12.9: "12 s", 61.0: "1:01"}),
+        (tokens_text, {0: "0", 980: "980", 12_345: "12.3k", 200_000: "200k", 1_250_000: "1.2M"}),
+        (bytes_text, {812: "812 B", 1_234: "1.2 kB", 999_960: "1 MB", 3_400_000: "3.4 MB"}),
+        (money_text, {None: "", 0.0: "$0.00", 0.004: "<$0.01", 0.04: "$0.04", 1234.5: "$1,234.50"}),
     ],
-)
-def test_seconds_have_a_useful_precision(seconds: float, text: str) -> None:
-    assert seconds_text(seconds) == text
-
-
-def test_a_calm_clock_shows_whole_seconds() -> None:
-    assert [seconds_text(value, tenths=False) for value in (0.9, 12.9, 61.0)] == ["0 s", "12 s", "1:01"]
-
-
-@table(("tokens", "text"), [(0, "0"), (980, "980"), (12_345, "12.3k"), (200_000, "200k"), (1_250_000, "1.2M")])
-def test_tokens_are_shown_in_thousands(tokens: int, text: str) -> None:
-    assert tokens_text(tokens) == text
-
-
-@table(("size", "text"), [(812, "812 B"), (1_234, "1.2 kB"), (999_960, "1 MB"), (3_400_000, "3.4 MB")])
-def test_bytes_are_shown_with_their_unit(size: int, text: str) -> None:
-    assert bytes_text(size) == text
-
-
-@table(("dollars", "text"), [(None, ""), (0.0, "$0.00"), (0.004, "<$0.01"), (0.04, "$0.04"), (1234.5, "$1,234.50")])
-def test_money_is_shown_in_cents(dollars: float | None, text: str) -> None:
-    assert money_text(dollars) == text
+)  # fmt: skip
+def test_an_amount_has_a_useful_precision_and_its_unit(shown: Callable[[Any], str], amounts: dict[Any, str]) -> None:
+    assert {amount: shown(amount) for amount in amounts} == amounts
 
 
 def test_shares_and_counts_have_their_words() -> None:

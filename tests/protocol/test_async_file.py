@@ -61,38 +61,6 @@ async def test_the_opener_decides_what_is_opened_and_the_file_is_closed(tmp_path
     assert not is_open(asked["large"])
 
 
-async def test_the_loop_runs_while_a_file_is_being_opened(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"text")
-    opener = HeldOpener()
-
-    async def read() -> bytes:
-        async with open_for_reading(str(tmp_path / "a"), opener) as file:
-            return await file.read(100)
-
-    async with asyncio.TaskGroup() as tasks:
-        reading = tasks.create_task(read())
-        # If the loop were blocked in the opener, nothing could release it.
-        while not opener.entered.is_set():
-            await asyncio.sleep(0)
-        assert not reading.done()
-        opener.released.set()
-
-    assert reading.result() == b"text"
-    assert opener.thread is not threading.current_thread()
-
-
-async def test_the_loop_runs_while_a_file_is_being_read() -> None:
-    end, other_end = os.pipe()
-    async with asyncio.TaskGroup() as tasks, open_for_reading("pipe", lambda path, flags: end) as file:
-        reading = tasks.create_task(file.read(100))
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert not reading.done()
-        os.write(other_end, b"late")
-        os.close(other_end)
-        assert await reading == b"late"
-
-
 async def test_a_cancelled_caller_does_not_wait_and_a_file_that_is_opened_later_is_closed(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"text")
     opener = HeldOpener()

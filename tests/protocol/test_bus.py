@@ -1,5 +1,7 @@
-"""The bus: one order for all subscribers, no waiting, no lifecycle event lost or merged."""
+"""The bus: one order for all subscribers, no waiting, no lifecycle event lost, merged or delayed."""
 
+import asyncio
+from contextlib import aclosing
 from itertools import pairwise
 
 from hypothesis import given
@@ -44,32 +46,13 @@ async def test_publishing_never_waits_for_a_slow_subscriber() -> None:
         assert events_of(slow.drain()) == [delta("x" * 20_000)]
 
 
-async def test_batches_end_when_the_subscription_is_closed_and_empty() -> None:
-    bus = EventBus()
-    subscription = bus.subscribe()
-    bus.publish(notice())
-    subscription.close()
-    bus.publish(notice("after"))
-
-    batches = [batch async for batch in subscription.batches()]
-
-    assert [events_of(batch) for batch in batches] == [[notice()]]
-
-
-async def test_a_late_subscriber_can_get_the_events_still_in_the_ring() -> None:
-    bus = EventBus()
-    bus.publish(notice("one"))
-    bus.publish(notice("two"))
-
-    with bus.subscribe(since=1) as late:
-        assert events_of(late.drain()) == [notice("two")]
-
-
 async def test_few_past_events_stay_in_memory() -> None:
     bus = EventBus()
     for number in range(1_000):
         bus.publish(notice(str(number)))
 
+    with bus.subscribe(since=998) as latest:
+        assert events_of(latest.drain()) == [notice("998"), notice("999")]
     with bus.subscribe(since=0) as late:
         assert events_of(late.drain()) == [notice(str(number)) for number in range(1_000 - RING_SIZE, 1_000)]
 
@@ -113,3 +96,53 @@ def test_merging_keeps_text_order_and_lifecycle(events: list[AgentEvent]) -> Non
         before = "".join(e.chunk for e in events if isinstance(e, ToolOutput) and e.call_id == call)
         after = "".join(e.event.chunk for e in merged if isinstance(e.event, ToolOutput) and e.event.call_id == call)
         assert before == after
+
+
+AN_HOUR = 3600.0
+
+
+async def test_deltas_are_held_until_a_lifecycle_event() -> None:
+    bus = EventBus()
+    with bus.subscribe() as subscription:
+        async with aclosing(subscription.batches(pace=AN_HOUR)) as batches:
+            bus.publish(delta("a"))
+            await anext(batches)
+            for text in "bcd":
+                bus.publish(delta(text))
+            async with asyncio.TaskGroup() as group:
+                following = group.create_task(anext(batches))
+                await asyncio.sleep(0)
+                assert not following.done()
+                bus.publish(Noticed(code="c", text="x"))
+
+            assert [envelope.event for envelope in following.result()] == [delta("bcd"), Noticed(code="c", text="x")]
+
+
+async def test_held_deltas_are_delivered_after_the_pace() -> None:
+    bus = EventBus()
+    with bus.subscribe() as subscription:
+        async with aclosing(subscription.batches(pace=0.001)) as batches:
+            bus.publish(delta("a"))
+            await anext(batches)
+            bus.publish(delta("b"))
+
+            assert [envelope.event for envelope in await anext(batches)] == [delta("b")]
+
+
+async def test_closing_delivers_held_deltas() -> None:
+    bus = EventBus()
+    subscription = bus.subscribe()
+    bus.publish(delta("a"))
+    heard: list[str] = []
+
+    async def listen() -> None:
+        async for batch in subscription.batches(pace=AN_HOUR):
+            heard.extend(envelope.event.delta for envelope in batch)
+            if len(heard) == 1:
+                bus.publish(delta("b"))
+                subscription.close()
+                bus.publish(delta("after"))
+
+    await listen()
+
+    assert heard == ["a", "b"]

@@ -34,6 +34,9 @@ async def test_callbacks_get_their_kinds_in_the_order_they_were_added() -> None:
     EventScope(bus, Origin(agent_id="helper")).publish(notice("b"))
 
     assert heard == [("first", "a"), ("second", "a"), ("first", "b"), ("second", "b")]
+    bus.close()
+    bus.publish(notice("c"))
+    assert len(heard) == 4, "a closed bus calls no callback"
 
 
 @table(
@@ -155,16 +158,6 @@ async def test_a_callback_cannot_change_an_event() -> None:
     assert envelope.event.args == {"path": "here", "more": {}}
 
 
-async def test_a_closed_bus_calls_no_callback() -> None:
-    bus, heard = EventBus(), list[str]()
-    bus.on(Noticed, lambda event: heard.append(event.text))
-
-    bus.close()
-    bus.publish(notice())
-
-    assert heard == []
-
-
 async def later(event: Noticed) -> None: ...
 
 
@@ -191,13 +184,9 @@ def test_a_wrong_kind_or_callback_is_refused(kinds: Any, callback: Any, words: s
             EventBus().on(kinds)(callback)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"origin": "main"}, "EventBus.origin must be an Origin or None, got 'main'"),
-        ({"first_seq": "1"}, "EventBus.first_seq must be a whole number of at least 0, got '1'"),
-    ],
-)
-def test_a_bus_refuses_arguments_of_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        EventBus(**arguments)
+def test_a_bus_refuses_arguments_of_the_wrong_kind() -> None:
+    wrong: Any = "main"
+    with pytest.raises(ConfigurationError, match=r"EventBus\.origin must be an Origin or None, got 'main'"):
+        EventBus(origin=wrong)
+    with pytest.raises(ConfigurationError, match=r"EventBus\.first_seq must be a whole number of at least 0"):
+        EventBus(first_seq=wrong)

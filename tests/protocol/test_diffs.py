@@ -1,7 +1,5 @@
 """Diffs as data: what a tool makes is what is read from its text, and no line of a text from outside is lost."""
 
-import difflib
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -96,19 +94,6 @@ def test_only_what_is_in_front_of_a_file_makes_escapes_of_it_halves() -> None:
 
     added = [line.text for file in Diff(halves + plain + forged).files for line in file.lines]
     assert added == ["\udc80", "\\udc80", SURROGATES_NOTE, "\\udc80"]
-
-
-@given(st.lists(st.sampled_from(["a", "b b", "-- c", "++ d", ""])), st.lists(st.sampled_from(["a", "b c", "-- c", ""])))
-def test_both_sides_can_be_read_back(before: list[str], after: list[str]) -> None:
-    lines = [
-        line
-        for file in Diff("\n".join(difflib.unified_diff(before, after, "a/x", "b/x", n=99, lineterm=""))).files
-        for line in file.lines
-    ]
-
-    if before != after:
-        assert [line.text for line in lines if line.old] == before
-        assert [line.text for line in lines if line.new] == after
 
 
 def test_lines_know_their_numbers_and_their_ends() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from tests.support.protocol_strategies import of_model
 from tests.support.table import table
@@ -71,15 +70,12 @@ def test_the_envelope_has_the_fields_of_the_contract() -> None:
     assert record["data"] == {"code": "x", "text": "y", "context": {}}
 
 
-def test_readers_ignore_unknown_fields() -> None:
+def test_readers_ignore_unknown_fields_and_types() -> None:
     record = json.loads(envelope_of(Noticed(code="x", text="y")).to_json())
     record["data"]["later"] = 1
     record["later"] = 2
 
     assert read_envelope(json.dumps(record)) == envelope_of(Noticed(code="x", text="y"))
-
-
-def test_readers_ignore_unknown_types() -> None:
     assert read_envelope('{"v":9,"seq":1,"type":"later.invented","data":{}}') is None
 
 
@@ -125,19 +121,3 @@ def test_a_number_that_json_cannot_express_becomes_text_and_reads_back(number: f
     back = read_envelope(envelope_of(ended).to_json())
     assert back is not None
     assert str(back.event.llm_ms) == str(number)
-
-
-def test_line_separators_in_text_do_not_split_the_line() -> None:
-    event = MessageDelta(message_id="m", kind="text", delta="a\u2028b\u0085c\nd")
-
-    line = envelope_of(event).to_json()
-
-    assert line.count("\n") == 0
-    assert read_envelope(line) == envelope_of(event)
-
-
-def test_events_cannot_be_changed() -> None:
-    event = Noticed(code="x", text="y")
-
-    with pytest.raises(ValidationError):
-        event.text = "z"

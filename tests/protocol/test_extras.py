@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.protocol.installation import install_command, origin
+from tui_agent.protocol.programs import install_command, origin
 
 FROM_CLONE = {"url": "file:///home/u/a%20clone", "dir_info": {}}
 EDITABLE = {"url": "file:///src", "dir_info": {"editable": True}}

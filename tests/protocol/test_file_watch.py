@@ -13,8 +13,6 @@ import pytest
 from tui_agent.protocol import file_watch
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 
-NOT_UTF_8 = os.fsdecode(b"\xff\xfe.toml")
-
 
 @pytest.fixture(autouse=True)
 def fast_looks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,18 +71,6 @@ async def test_a_file_in_a_directory_that_appears_vanishes_and_appears_again(tmp
             await watch.sees(None)
 
 
-async def test_a_directory_that_is_replaced_by_another(tmp_path: Path) -> None:
-    file = tmp_path / "own" / "config.toml"
-    put(file, "old")
-    put(tmp_path / "next" / "config.toml", "new")
-    async with watch_of(file) as watch:
-        (tmp_path / "own").rename(tmp_path / "before")
-        (tmp_path / "next").rename(tmp_path / "own")
-        await watch.sees("new")
-        put(file, "newer")
-        await watch.sees("newer")
-
-
 async def test_links_that_are_redirected_and_their_targets(tmp_path: Path) -> None:
     put(tmp_path / "a" / "config.toml", "a")
     put(tmp_path / "b" / "config.toml", "b")
@@ -111,41 +97,6 @@ async def test_a_file_that_is_replaced_within_one_tick_of_the_clock(tmp_path: Pa
             await watch.sees(str(number))
 
 
-async def test_names_outside_the_directory_that_are_not_utf_8_change_nothing(tmp_path: Path) -> None:
-    file = tmp_path / ".tui-agent" / "config.toml"
-    put(file, "one")
-    async with watch_of(file) as watch:
-        for name in (b"\xff\xfe.txt", b"a\nb", b"x" * 255):
-            (tmp_path / os.fsdecode(name)).touch()
-        put(file, "two")
-        await watch.sees("two")
-        assert watch.slower == []
-
-
-async def test_a_name_that_is_not_utf_8_in_the_directory_disables_only_the_reports(tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    put(file, "one")
-    async with watch_of(file) as watch:
-        # Reports begin once the watch is set up, and nothing signals that moment.
-        number = 0
-        while not watch.slower:
-            number += 1
-            (tmp_path / f"{NOT_UTF_8}{number}").touch()
-            await asyncio.sleep(0.05)
-        put(file, "two")
-        await watch.sees("two")
-        assert ["decode" in reason for reason in watch.slower] == [True]
-
-
-async def test_a_directory_whose_own_name_is_not_utf_8(tmp_path: Path) -> None:
-    file = tmp_path / NOT_UTF_8 / "config.toml"
-    put(file, "one")
-    async with watch_of(file) as watch:
-        await watch.until(lambda: bool(watch.slower))
-        put(file, "two")
-        await watch.sees("two")
-
-
 async def test_without_a_free_descriptor_the_files_are_still_checked(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     importlib.import_module("watchfiles")
@@ -162,18 +113,6 @@ async def test_without_a_free_descriptor_the_files_are_still_checked(tmp_path: P
         put(file, "two")
         await watch.sees("two")
         watching.cancel()
-
-
-async def test_files_of_one_ending_in_directories(tmp_path: Path) -> None:
-    directory = tmp_path / "themes"
-    file = directory / "mine.toml"
-    async with watch_of(file, WatchedFiles(directories=(directory,))) as watch:
-        put(file, "mine")
-        await watch.sees("mine")
-        count = watch.count
-        put(directory / "notes.txt", "nothing")
-        put(directory / "yours.toml", "yours")
-        await watch.until(lambda: watch.count > count)
 
 
 class CountingFiles(WatchedFiles):
@@ -201,13 +140,3 @@ async def test_without_a_directory_nothing_is_loaded(tmp_path: Path, monkeypatch
         put(watch.file, "one")
         await watch.sees("one")
         await watch.until(lambda: loads == [True])
-
-
-async def test_an_error_in_the_callback_ends_the_watch(tmp_path: Path) -> None:
-    async def changed() -> None:
-        raise MemoryError
-
-    with pytest.raises(ExceptionGroup) as raised:
-        await watch_files(WatchedFiles((tmp_path / "x",)), changed, str)
-
-    assert raised.group_contains(MemoryError)

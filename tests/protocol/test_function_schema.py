@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.function_schema import function_name, is_async_function, read_parameters
+from tui_agent.protocol.function_schema import read_parameters
 from tui_agent.protocol.function_tool import tool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext
@@ -46,12 +46,6 @@ class Options(TypedDict, total=False):
 
 def properties(function: Callable[..., object]) -> JsonObject:
     return read_parameters("f", function).schema.get("properties", {})
-
-
-def refusal(function: Any, **options: Any) -> str:
-    with pytest.raises(ConfigurationError) as caught:
-        tool(**{"name": "f", "description": "d", **options})(function)
-    return str(caught.value)
 
 
 def test_types_defaults_and_docstring_become_the_schema() -> None:
@@ -191,13 +185,6 @@ def test_what_a_partial_gives_is_not_shown_to_the_model() -> None:
     assert list(made.spec.input_schema["properties"]) == ["url", "retries"]
 
 
-def test_async_is_seen_through_partials_and_objects() -> None:
-    assert is_async_function(functools.partial(fetch, key="k"))
-    assert is_async_function(Shelf())
-    assert not is_async_function(Library())
-    assert function_name(functools.partial(fetch, key="k")) == "fetch"
-
-
 def test_annotations_in_quotes_are_looked_up_where_they_were_written() -> None:
     def place(point: "Point", several: "list[Point]", out: "Path" = Path()) -> "Unknown":  # type: ignore[name-defined] # noqa: F821 — the return type is not looked up
         return point
@@ -226,55 +213,61 @@ def test_the_context_is_known_by_its_type_whatever_its_name(hint: Any) -> None:
     assert list(properties(look)) == ["at"]
 
 
-class TestRefusals:
-    """Each names the tool, the parameter and what to do."""
+def two_contexts(one: ToolContext, other: ToolContext) -> str:
+    return ""
 
-    def test_two_contexts(self) -> None:
-        def look(one: ToolContext, other: ToolContext) -> str:
-            return ""
 
-        assert refusal(look) == "tool f: parameter other is the second one for the context; one is the first"
+def foreign_context(context: str) -> str:
+    return context
 
-    def test_a_context_of_another_type(self) -> None:
-        def look(context: str) -> str:
-            return context
 
-        assert "parameter context would get the ToolContext, not an argument" in refusal(look)
+def unknown_name(at: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F821 — that is the case
+    return str(at)
 
-    def test_a_name_that_stands_for_nothing(self) -> None:
-        def look(at: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F821 — that is the case
-            return str(at)
 
-        assert "parameter at has an annotation that cannot be resolved (name 'Nowhere' is not defined)" in refusal(look)
+def wrong_constraint(at: Annotated[int, Field(discriminator="kind")]) -> str:
+    return str(at)
 
-    @pytest.mark.parametrize("hint", [io.StringIO, Callable[[int], int], asyncio.Event])
-    def test_a_type_that_json_does_not_know(self, hint: Any) -> None:
-        def look(at: int, through: Any) -> str:
-            return str(at)
 
-        look.__annotations__["through"] = hint
+def many_paths(*paths: str) -> str:
+    return str(paths)
 
-        assert refusal(look).startswith("tool f: parameter through has a type that a JSON schema cannot express: ")
 
-    def test_a_constraint_that_does_not_fit_its_type(self) -> None:
-        def look(at: Annotated[int, Field(discriminator="kind")]) -> str:
-            return str(at)
+def named_paths(**paths: str) -> str:
+    return str(paths)
 
-        assert "parameter at has a type that a JSON schema cannot express" in refusal(look)
 
-    def test_a_method_that_is_not_bound(self) -> None:
-        assert "parameter self needs a type annotation; give the bound method" in refusal(Library.find)
+def taking(hint: Any) -> Callable[[Any], str]:
+    """Return a function with a parameter of a type."""
 
-    def test_any_number_of_arguments(self) -> None:
-        def look(*paths: str) -> str:
-            return str(paths)
+    def look(through: Any) -> str:
+        return str(through)
 
-        def read(**paths: str) -> str:
-            return str(paths)
+    look.__annotations__["through"] = hint
+    return look
 
-        assert refusal(look) == "tool f: *paths: str cannot be passed by name; list its parameters one by one"
-        assert refusal(read) == "tool f: **paths: str cannot be passed by name; list its parameters one by one"
 
-    @pytest.mark.parametrize("function", [max, dict.fromkeys, len])
-    def test_a_builtin_that_tells_nothing_of_itself(self, function: Any) -> None:
-        assert refusal(function).startswith("tool f: ")
+NO_SCHEMA = "tool f: parameter through has a type that a JSON schema cannot express: "
+
+
+@table(
+    ("function", "words"),
+    [
+        (two_contexts, "tool f: parameter other is the second one for the context; one is the first"),
+        (foreign_context, "parameter context would get the ToolContext, not an argument"),
+        (unknown_name, "parameter at has an annotation that cannot be resolved (name 'Nowhere' is not defined)"),
+        (taking(io.StringIO), NO_SCHEMA),
+        (taking(Callable[[int], int]), NO_SCHEMA),
+        (taking(asyncio.Event), NO_SCHEMA),
+        (wrong_constraint, "parameter at has a type that a JSON schema cannot express"),
+        (Library.find, "parameter self needs a type annotation; give the bound method"),
+        (many_paths, "tool f: *paths: str cannot be passed by name; list its parameters one by one"),
+        (named_paths, "tool f: **paths: str cannot be passed by name; list its parameters one by one"),
+        (max, "tool f: "),
+        (dict.fromkeys, "tool f: "),
+    ],
+)
+def test_a_refusal_names_the_tool_the_parameter_and_what_to_do(function: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        tool(name="f", description="d")(function)
+    assert words in str(caught.value)

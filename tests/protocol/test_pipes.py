@@ -123,50 +123,6 @@ async def test_a_slow_reader_makes_room_wait_and_put_never() -> None:
     os.close(read)
 
 
-async def test_after_the_reader_closed_its_end_output_is_discarded() -> None:
-    read, write = os.pipe()
-    os.close(read)
-    outlet = PipeWriter(write)
-    outlet.start()
-    outlet.put(b"x" * 2 * BACKLOG)
-    async with asyncio.timeout(60):
-        await outlet.closed_by_reader.wait()
-        await outlet.room()
-    outlet.put(b"never")
-    outlet.end()
-    await outlet.drained()
-
-    assert outlet.error is None
-    os.close(write)
-
-
-async def test_a_failed_write_is_an_error() -> None:
-    full = os.open("/dev/full", os.O_WRONLY)
-    outlet = PipeWriter(full)
-    outlet.start()
-    outlet.put(b"x")
-    outlet.end()
-    await outlet.drained()
-
-    assert outlet.error is not None
-    assert outlet.error.strerror == "No space left on device"
-    os.close(full)
-
-
-async def test_queued_output_can_be_abandoned() -> None:
-    read, write = os.pipe()
-    outlet = PipeWriter(write)
-    outlet.start()
-    outlet.put(b"x" * 2 * BACKLOG)
-    outlet.end()
-    outlet.abandon()
-    async with asyncio.timeout(60):
-        await outlet.drained()
-        await outlet.room()
-    os.close(read)
-    os.close(write)
-
-
 def test_threads_outlive_their_loop_silently(capsys: pytest.CaptureFixture[str]) -> None:
     read, write = os.pipe()
     out_read, out_write = os.pipe()

@@ -47,17 +47,13 @@ def test_only_regular_files_are_read(name: str) -> None:
         read_regular_file(name)
 
 
-def test_a_pipe_as_commondir_does_not_block(tmp_path: Path) -> None:
-    data = repository(tmp_path)
+def test_a_pipe_in_place_of_a_file_of_git_does_not_block(tmp_path: Path) -> None:
+    data, worktree = repository(tmp_path), tmp_path / "worktree"
     os.mkfifo(data / "commondir")
-
     assert data_directories(str(tmp_path)) == [str(data)]
     assert protected_repository(str(data / "config"), str(tmp_path))
 
-
-def test_a_pipe_behind_a_gitdir_pointer_does_not_block(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / ".git").write_text("gitdir: real\n")
-    os.mkfifo(tmp_path / "real" / "commondir")
-
-    assert protected_repository(str(tmp_path / "real" / "x"), str(tmp_path))
+    (worktree / "real").mkdir(parents=True)
+    (worktree / ".git").write_text("gitdir: real\n")
+    os.mkfifo(worktree / "real" / "commondir")
+    assert protected_repository(str(worktree / "real" / "x"), str(worktree))

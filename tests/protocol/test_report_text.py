@@ -1,10 +1,29 @@
-"""A run's report as text."""
+"""A run's report as text, and `raise_for_reason`: each reason except a completed run has its error."""
 
 from datetime import datetime
+from typing import get_args
 
+import pytest
+
+from tests.support.table import table
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.report_text import report_text
-from tui_agent.protocol.reports import AgentRunReport, Metric, StepReport, ToolCallReport
+from tui_agent.protocol.reports import (
+    INVALID_OUTPUT,
+    AgentRunReport,
+    GuardrailTrippedError,
+    InputRefusedError,
+    Metric,
+    OutputError,
+    RunError,
+    RunFailedError,
+    RunInterruptedError,
+    RunLimitError,
+    RunReason,
+    StepReport,
+    ToolCallReport,
+)
 
 
 def test_a_report_contains_everything_known_of_a_run() -> None:
@@ -76,41 +95,73 @@ def test_a_report_contains_everything_known_of_a_run() -> None:
     ]
 
 
-def test_a_step_that_did_not_end_as_usual_says_so() -> None:
+def test_odd_ends_and_the_marks_of_markdown_are_put_into_plain_words() -> None:
     step = StepReport(index=0, type="initial", finish_reason="max_tokens")
-    report = AgentRunReport(
-        id="r",
+    cut = report_of("done").model_copy(update={"steps": (step,)})
+    assert report_text(cut).endswith("0 written, cut at the token limit")
+    assert "saved" not in report_text(cut)
+    assert "; overlapping calls saved 3.0 s\n" in report_text(cut, "3.0 s")
+
+    answers = {
+        "The discount was **added** in `cart.py`.\n\n## What changed\n\n| a |": "The discount was added in cart.py.",
+        "## Result\n\n- two * three\n- four": "two * three four",
+        "# Only": "Only",
+    }
+    for answer, said in answers.items():
+        assert f"  said: {said}\n" in report_text(cut.model_copy(update={"final_text": answer}))
+
+
+ENDS_WELL = {"done", "terminated"}
+TABLE: list[tuple[RunReason, type[RunError], str]] = [
+    ("error", RunFailedError, "the run failed: the server is busy"),
+    ("guardrail", GuardrailTrippedError, "a guardrail ended the run: said so far"),
+    ("max_steps", RunLimitError, "the run reached its step limit (3)"),
+    ("budget", RunLimitError, "the run used up its budget (45 tokens, $0.02, 7 s)"),
+    ("loop_detected", RunLimitError, "the run repeated itself"),
+    ("input_rejected", InputRefusedError, "an input filter refused the message: said so far"),
+    ("stopped", RunInterruptedError, "the run was stopped"),
+    ("aborted", RunInterruptedError, "the run was aborted: the server is busy"),
+]
+
+
+def report_of(reason: RunReason, error: str | None = None, error_kind: str | None = None) -> AgentRunReport:
+    return AgentRunReport(
+        id="run_1",
         model="m",
-        started_at=0,
-        completed_at=1,
-        total_ms=1,
-        reason="done",
-        user_message="",
-        final_text="",
-        steps=(step,),
+        started_at=1,
+        completed_at=2,
+        total_ms=9000.0,
+        total_approval_wait_ms=2000.0,
+        reason=reason,
+        user_message="x",
+        final_text="said so far",
+        step_count=3,
+        total_usage=Usage(input_tokens=40, output_tokens=5),
+        cost_usd=0.02,
+        error=error,
+        error_kind=error_kind,
     )
 
-    assert report_text(report).endswith("0 written, cut at the token limit")
-    assert "saved" not in report_text(report)
-    assert "; overlapping calls saved 3.0 s\n" in report_text(report, "3.0 s")
+
+@table(("reason", "error", "text"), TABLE)
+def test_every_other_reason_raises_its_error_with_the_report(
+    reason: RunReason, error: type[RunError], text: str
+) -> None:
+    report = report_of(reason, "the server is busy" if reason in ("error", "aborted") else None)
+
+    with pytest.raises(TuiAgentError) as raised:
+        report.raise_for_reason()
+
+    assert type(raised.value) is error
+    assert isinstance(raised.value, RunError)
+    assert raised.value.report is report
+    assert str(raised.value) == text
 
 
-def test_the_answer_is_quoted_without_the_marks_of_markdown() -> None:
-    def said(answer: str) -> str:
-        report = AgentRunReport(
-            id="run_1",
-            model="big",
-            started_at=0,
-            completed_at=0,
-            total_ms=1.0,
-            reason="done",
-            user_message="x",
-            final_text=answer,
-        )
-        return next(line.strip() for line in report_text(report).split("\n") if "said:" in line)
+def test_the_table_covers_every_reason() -> None:
+    assert {reason for reason, _, _ in TABLE} | ENDS_WELL == set(get_args(RunReason))
 
-    assert said("The discount was **added** in `cart.py`.\n\n## What changed\n\n| a |") == (
-        "said: The discount was added in cart.py."
-    )
-    assert said("## Result\n\n- two * three\n- four") == "said: two * three four"
-    assert said("# Only") == "said: Only"
+
+def test_an_answer_that_does_not_fit_raises_its_own_error() -> None:
+    with pytest.raises(OutputError, match="the run failed: it is no JSON"):
+        report_of("error", "it is no JSON", INVALID_OUTPUT).raise_for_reason()

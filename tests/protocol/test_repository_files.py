@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.protocol.repository_files import refusal, repository_root, target_outside
+from tests.support.table import table
+from tui_agent.protocol.regular_file import refusal, repository_root, target_outside
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def make_repository(tmp_path: Path) -> Path:
     root = tmp_path / "repo"
     (root / ".git").mkdir(parents=True)
     (root / "src" / "deep").mkdir(parents=True)
@@ -20,16 +20,10 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("inside", ["../real", "../../repo/real", "deep/../../real", "deep/absent", "nowhere"])
-def test_a_link_within_the_repository_is_inside(repository: Path, inside: str) -> None:
-    (repository / "src" / "link").symlink_to(inside)
-
-    assert target_outside(repository / "src" / "link", repository / "src") is None
-
-
-@pytest.mark.parametrize(
+@table(
     ("link", "target"),
     [
+        *((name, None) for name in ("../real", "../../repo/real", "deep/../../real", "deep/absent", "nowhere", "link")),
         ("../../secret", "secret"),
         ("../../repository/near", "repository/near"),
         ("../../absent", "absent"),
@@ -37,57 +31,39 @@ def test_a_link_within_the_repository_is_inside(repository: Path, inside: str) -
         ("../.git/config", "repo/.git/config"),
     ],
 )
-def test_a_link_that_leads_out_returns_its_target(repository: Path, tmp_path: Path, link: str, target: str) -> None:
-    path = repository / "src" / "link"
-    path.symlink_to(link)
+def test_only_a_link_that_leads_out_has_a_target(tmp_path: Path, link: str, target: str | None) -> None:
+    folder = make_repository(tmp_path) / "src"
+    (folder / "link").symlink_to(link)
 
-    assert target_outside(path, repository / "src") == Path(os.path.normpath(tmp_path / target))
+    outside = None if target is None else Path(os.path.normpath(tmp_path / target))
+    assert target_outside(folder / "link", folder) == outside
 
 
-def test_chains_of_links_and_links_to_directories_are_followed(repository: Path, tmp_path: Path) -> None:
+def test_links_to_directories_and_to_the_repository_itself_are_followed(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path)
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "file").write_text("outside")
     (repository / "one").symlink_to("two")
     (repository / "two").symlink_to(tmp_path / "elsewhere")
-
-    assert target_outside(repository / "one" / "file", repository) == tmp_path / "elsewhere" / "file"
-    assert target_outside(repository / "one" / "absent", repository) == tmp_path / "elsewhere" / "absent"
-
-
-def test_a_repository_behind_a_link_is_resolved(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "way").symlink_to("repo")
 
+    assert target_outside(repository / "one" / "file", repository) == tmp_path / "elsewhere" / "file"
     assert repository_root(tmp_path / "way" / "src") == repository
     assert target_outside(tmp_path / "way" / "real", tmp_path / "way") is None
 
 
-def test_without_a_repository_the_folder_itself_counts(tmp_path: Path) -> None:
+def test_without_a_repository_and_in_one_that_is_the_home_the_folder_itself_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").mkdir()
-    (tmp_path / "file").touch()
-    (tmp_path / "a" / "link").symlink_to("../file")
+    (tmp_path / "key").write_text("private")
+    (tmp_path / "a" / "AGENTS.md").symlink_to("../key")
 
     assert repository_root(tmp_path / "a") == tmp_path / "a"
-    assert target_outside(tmp_path / "a" / "link", tmp_path / "a") == tmp_path / "file"
-    assert target_outside(tmp_path / "a" / "link", tmp_path) is None
+    assert target_outside(tmp_path / "a" / "AGENTS.md", tmp_path / "a") == tmp_path / "key"
+    assert target_outside(tmp_path / "a" / "AGENTS.md", tmp_path) is None
 
-
-def test_a_home_that_is_a_repository_does_not_count_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".git").mkdir()
-    (tmp_path / "project").mkdir()
-    (tmp_path / "key").write_text("private")
-    (tmp_path / "project" / "AGENTS.md").symlink_to("../key")
-
-    assert target_outside(tmp_path / "project" / "AGENTS.md", tmp_path / "project") == tmp_path / "key"
-
-
-def test_a_loop_of_links_raises_nothing(repository: Path) -> None:
-    (repository / "loop").symlink_to("loop")
-
-    assert target_outside(repository / "loop", repository) is None
-
-
-def test_the_message_names_link_and_target() -> None:
+    assert target_outside(tmp_path / "a" / "AGENTS.md", tmp_path / "a") == tmp_path / "key"
     words = "AGENTS.md is a link to /home/me/.ssh/id, outside this repository: not used"
-
     assert refusal(Path("AGENTS.md"), Path("/home/me/.ssh/id")) == words

@@ -14,8 +14,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from tests.support.table import table
-from tui_agent.execution.tool_registry import foreign_result, from_function
-from tui_agent.protocol import TextBlock, ToolContext, ToolResult
+from tui_agent.protocol import TextBlock, ToolResult
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool_result import as_tool_result
 
@@ -128,6 +127,8 @@ NOON = datetime.datetime(2026, 1, 2, 12)
         (Answer(content="only text"), "only text"),
         (ToolResult.of_text("own"), "own"),
         ({"data": b"inner"}, "inner"),
+        ({"content": []}, ""),
+        ({"content": None, "details": {"a": 1}}, ""),
         ({"content": b"inner", "is_error": False}, "inner"),
     ],
 )
@@ -193,22 +194,3 @@ def test_recursive_values_and_odd_keys_are_still_shown() -> None:
     assert as_tool_result(circle).text == "[[...]]"
     assert "width=1" in as_tool_result(size).text
     assert as_tool_result({(1, 2): "pair"}).text == "{(1, 2): 'pair'}"
-
-
-@table("value", [b"text", Answer(content="text"), memoryview(b"text"), Shout("text")])
-@table("is_async", [True, False])
-async def test_a_foreign_function_may_return_the_same(value: object, is_async: bool) -> None:
-    async def later(arguments: dict[str, Any], context: ToolContext) -> object:
-        return value
-
-    def at_once(arguments: dict[str, Any], context: ToolContext) -> Any:
-        return value
-
-    tool = from_function(later if is_async else at_once, name="f", description="Returns something.")
-
-    assert await tool.execute({}, ToolContext(call_id="1", tool_name="f")) == ToolResult.of_text("text")
-
-
-def test_a_foreign_record_with_other_fields_keeps_all_of_them() -> None:
-    assert foreign_result(Article("t", "c")).text == '{"title": "t", "content": "c"}'
-    assert foreign_result(Article).is_error

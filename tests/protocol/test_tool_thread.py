@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tui_agent.protocol.tool_thread import on_loop, run_in_thread
+from tui_agent.protocol.background import on_loop, run_in_thread
 
 
 async def test_a_cancelled_caller_does_not_wait_and_the_late_result_is_dropped() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.table import table
-from tui_agent.providers.answer_format import answer_format
+from tui_agent.providers.wire_blocks import answer_format
 
 TEXT = {"type": "string"}
 MODEL = "claude-sonnet-5-5"

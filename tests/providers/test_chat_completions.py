@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from tests.support.openai_server import ScriptedOpenAiServer, chat_frame
 from tests.support.stream_helpers import HELLO, calls_of, heard, text_of
 from tests.support.table import table
-from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.protocol.messages import (
     AssistantMessage,
     DocumentBlock,
@@ -41,7 +39,7 @@ from tui_agent.protocol.provider import (
 )
 from tui_agent.protocol.tool import ToolSpec
 from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
-from tui_agent.providers.kinds.openai_provider import OpenAiProvider
+from tui_agent.providers.kinds.other_providers import OpenAiProvider
 
 READ = ToolSpec(name="read", description="Reads a file.", input_schema={"type": "object"})
 INFO = ModelInfo("box/some-model", 64_000, 4_000, thinking="adaptive")
@@ -170,14 +168,6 @@ async def test_reasons_for_stopping(reason: str, expected: str) -> None:
     assert error is None
     assert isinstance(facts[-1], StreamEnded)
     assert facts[-1].stop_reason == expected
-
-
-async def test_a_call_at_the_output_limit_is_cut() -> None:
-    script = {"blocks": [{"type": "tool_use", "name": "read", "raw_input": '{"pa'}], "stop_reason": "length"}
-    async with ScriptedOpenAiServer([script]) as server, asking(server) as provider:
-        facts, _ = await heard(provider.stream(HELLO))
-
-    assert [(call.cut, call.malformed) for call in calls_of(facts)] == [(True, None)]
 
 
 async def test_an_answer_that_is_not_streamed_is_read_too() -> None:
@@ -327,29 +317,6 @@ async def test_failures_have_their_kind(name: str) -> None:
     assert "ANTHROPIC" not in str(error)
 
 
-async def test_a_failed_attempt_is_tried_again_by_the_loop() -> None:
-    script = [
-        {**failing(429, "Rate limit reached", "requests"), "headers": {"retry-after": "0"}},
-        {"blocks": [{"type": "text", "text": "half"}], "ending": "cut"},
-        {"blocks": [{"type": "text", "text": "done"}]},
-    ]
-    async with ScriptedOpenAiServer(script) as server, asking(server) as provider:
-        policy = RetryPolicy(first_wait=0, longest_wait=0)
-        report = await AgentLoop(AgentLoopConfig(provider=provider, retry=policy)).run("hello")
-
-    assert (report.reason, report.final_text) == ("done", "done")
-
-
-async def test_closing_the_stream_closes_the_connection() -> None:
-    script = {"blocks": [{"type": "text", "text": "a"}, {"type": "pause", "until": "never"}]}
-    async with ScriptedOpenAiServer([script]) as server, asking(server) as provider:
-        stream = provider.stream(HELLO)
-        while not isinstance(await anext(stream), TextDelta):
-            pass
-        await stream.aclose()
-        await server.requests[0].gone.wait()
-
-
 async def test_a_server_without_a_key_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-host")
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin-of-another-host")
@@ -379,12 +346,3 @@ async def test_a_key_that_expired_is_printed_anew() -> None:
 
     assert error is None
     assert text_of(facts) == "ok"
-
-
-async def test_pictures_that_are_refused_are_named() -> None:
-    said = "This model does not support image_url content."
-    async with ScriptedOpenAiServer([failing(400, said)]) as server, asking(server) as provider:
-        _, error = await heard(provider.stream(replace(HELLO, messages=CONVERSATION[:1])))
-
-    assert error is not None
-    assert error.subject == "media"

@@ -201,7 +201,7 @@ async def test_a_missing_extra_is_named_with_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.delitem(sys.modules, "tui_agent.providers.kinds.openai_sdk", raising=False)
-    monkeypatch.setattr("tui_agent.providers.kinds.cloud_provider.find_spec", lambda name: None)
+    monkeypatch.setattr("tui_agent.providers.kinds.other_providers.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, module, None)
     async with asking(model) as provider:
         _, error = await heard(provider.stream(ASKED))

@@ -22,7 +22,7 @@ from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_address import find_proxy
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import block_frames, closing_frames, opening_frames
-from tui_agent.providers.endpoint_profiles import how_to_start
+from tui_agent.providers.model_catalog import how_to_start
 
 MORE_AUTHORITIES = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", *MORE_AUTHORITIES)
@@ -102,13 +102,6 @@ def test_exceptions_to_a_proxy_are_read_in_all_their_forms() -> None:
     ]
 
     assert found == list(EXCEPTIONS)
-
-
-def test_entries_that_cannot_be_read_are_named_and_skipped() -> None:
-    choice = find_proxy("http://127.0.0.1", {"http_proxy": "p:1", "no_proxy": "[::1, 1.2.3.4/99, 127.0.0.1"})
-
-    assert choice.proxy is None
-    assert choice.unread == "no_proxy: '[::1', '1.2.3.4/99' cannot be read and has no effect."
 
 
 PROXIES: tuple[tuple[Mapping[str, str], str | None], ...] = (
@@ -264,16 +257,6 @@ async def test_the_error_says_how_to_start_a_server_of_this_machine() -> None:
 )
 def test_a_server_is_named_by_its_profile_or_its_port(address: str, profile: str | None, phrase: str) -> None:
     assert how_to_start(address, profile) == phrase
-
-
-async def test_an_empty_address_of_the_environment_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
-    async with aclosing(AnthropicProvider("some-model")) as provider:
-        _, error = await heard(provider.stream(HELLO))
-
-    assert "does not connect to https://api.anthropic.com" in str(error)
 
 
 async def test_an_unknown_host_is_not_asked_again() -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.protocol.messages import Usage
-from tui_agent.providers.model_table import DEMO_MODEL, default_max_tokens, model_info
+from tui_agent.providers.model_catalog import DEMO_MODEL, default_max_tokens, model_info
 
 
 @table(

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.support.table import table
 from tui_agent.protocol.errors import ProviderErrorKind
 from tui_agent.protocol.messages import is_object
-from tui_agent.protocol.secret_variables import HIDDEN
 from tui_agent.providers.provider_failures import ErrorFactory, retry_after_seconds
 
 WRITER = ErrorFactory(("sk-very-secret-1234",), "https://api.example.com")
@@ -190,32 +189,7 @@ def test_a_spent_budget_is_not_retried(answer: dict[str, object]) -> None:
     status = 429 if "rate_limit" in str(answer) else 400
 
     assert not WRITER.of_status(status, answer, {"retry-after": "1"}).retryable
-
-
-def test_do_not_retry_of_the_server_is_respected() -> None:
-    assert not WRITER.of_status(500, body(), {"x-should-retry": "false"}).retryable
-
-
-@table(
-    ("kind", "expected"),
-    [
-        ("overloaded_error", "overloaded"),
-        ("rate_limit_error", "rate_limit"),
-        ("api_error", "server"),
-        ("invalid_request_error", "invalid_request"),
-        ("authentication_error", "authentication"),
-        ("permission_error", "permission"),
-        ("not_found_error", "not_found"),
-        ("request_too_large", "too_large"),
-        ("timeout_error", "timeout"),
-        ("billing_error", "permission"),
-        ("something_new", "server"),
-    ],
-)
-def test_an_error_event_has_the_kind_of_its_type(kind: str, expected: ProviderErrorKind) -> None:
-    error = WRITER.of_event(body(kind), "req_9")
-
-    assert (error.kind, error.status, error.request_id) == (expected, 200, "req_9")
+    assert not WRITER.of_status(500, body(), {"x-should-retry": "false"}).retryable, "the server says so itself"
 
 
 def test_the_message_says_what_happened_what_was_kept_and_what_to_do() -> None:
@@ -289,33 +263,13 @@ def test_a_page_of_a_proxy_is_not_taken_for_an_answer_of_the_server() -> None:
     assert "(403): Your network blocks this site. The" in str(WRITER.of_status(403, untitled, {}))
 
 
-def test_a_server_that_only_repeats_its_status_is_not_quoted() -> None:
-    assert str(WRITER.of_status(529, body("overloaded_error", "Overloaded"), {})).startswith(
-        "The model's server is overloaded (529). The conversation"
-    )
-
-
-@table(
-    "leak",
-    [
-        "invalid key sk-very-secret-1234 given",
-        "Illegal header value b'Bearer sk-very-secret-1234'",
-        "key sk-ant-api03-AbCdEf_123-456 is revoked",
-        "Authorization: Bearer eyJhbGciOi.xyz",
-    ],
-)
-def test_secrets_in_a_servers_message_are_hidden(leak: str) -> None:
-    text = str(WRITER.of_status(401, body("authentication_error", leak), {}))
-
-    assert HIDDEN in text
-    assert not any(secret in text for secret in ("very-secret", "AbCdEf", "eyJhbG"))
-
-
-def test_long_messages_are_cut_and_lines_joined() -> None:
+def test_a_message_is_one_short_line_with_each_fact_once() -> None:
     text = WRITER.redacted("one\n  two\r\n" + "x" * 5000)
 
     assert text.startswith("one two x")
     assert len(text) < 700
+    overloaded = str(WRITER.of_status(529, body("overloaded_error", "Overloaded"), {}))
+    assert overloaded.startswith("The model's server is overloaded (529). The conversation")
 
 
 @table(
@@ -333,13 +287,6 @@ def test_long_messages_are_cut_and_lines_joined() -> None:
 )
 def test_how_long_to_wait_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_seconds(headers) == seconds
-
-
-def test_a_date_to_wait_for_lies_ahead() -> None:
-    waiting = retry_after_seconds({"retry-after": "Fri, 31 Dec 2399 23:59:59 GMT"})
-
-    assert waiting is not None
-    assert waiting > 1e9
 
 
 @pytest.mark.slow

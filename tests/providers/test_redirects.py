@@ -63,14 +63,6 @@ async def test_another_host_is_named_and_gets_nothing(status: int, credential: s
     assert KEY not in report.error
 
 
-@table("status", EVERY_STATUS)
-async def test_another_path_of_the_same_server_gets_no_request_either(status: int) -> None:
-    error, address = await refused(status, f"/{KEY}/v1/messages")
-
-    assert f"at {address} redirects to another of its addresses ({status})" in str(error)
-    assert KEY not in str(error)
-
-
 @table(
     ("location", "shown"),
     [
@@ -163,7 +155,9 @@ async def test_bytes_beyond_ascii_are_percent_encoded(location: bytes, shown: st
     assert f"redirects to {shown} (307)" in str(error)
 
 
-async def test_an_endless_address_is_cut() -> None:
-    error, _ = await refused(308, f"https://{'x' * 5_000}.example.org/")
+@table("status", EVERY_STATUS)
+async def test_another_path_of_the_same_server_gets_no_request_either(status: int) -> None:
+    error, address = await refused(status, f"/{KEY}/v1/messages")
 
-    assert len(str(error)) < 600
+    assert f"at {address} redirects to another of its addresses ({status})" in str(error)
+    assert KEY not in str(error)

@@ -1,6 +1,5 @@
 """Fields that an endpoint refuses are left out for the rest of the session, with one notice."""
 
-import asyncio
 from contextlib import aclosing
 from typing import Any
 
@@ -18,7 +17,6 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, SystemPart
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.anthropic_provider import EndpointTraits
-from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest
 from tui_agent.providers.refused_fields import DROPPABLE, refused_fields
 
 ALL = frozenset(DROPPABLE)
@@ -105,10 +103,6 @@ def test_fields_and_betas_of_the_user_are_found_in_any_words() -> None:
     assert found == {text: {name} for name, texts in words.items() for text in texts}
 
 
-def test_only_fields_that_were_sent_are_refused() -> None:
-    assert refused_fields(api("thinking: Extra inputs are not permitted"), frozenset({"cache_control"})) == set()
-
-
 WORDS: dict[str, Any] = {
     "thinking": {"error": '"qwen3" does not support thinking'},
     "output_config": api('json: unknown field "output_config"'),
@@ -186,25 +180,6 @@ async def test_all_fields_at_once_are_left_out_after_one_refusal() -> None:
         "The endpoint of box/qwen3 refuses `output_config`, `temperature`, `thinking`. Requests do without for the "
         "rest of this session."
     ]
-
-
-async def test_two_requests_at_the_same_time_are_both_repeated_without_the_field() -> None:
-    in_pairs = asyncio.Barrier(2)
-
-    async def answer_both(request: HttpRequest, reply: HttpReply) -> None:
-        if not server.bodies:
-            await in_pairs.wait()
-        await answer(request, reply)
-
-    async with (
-        FussyServer(refusals={"thinking": WORDS["thinking"]}) as server,
-        aclosing(provider_for(server, [])) as provider,
-    ):
-        answer, server.handler = server.handler, answer_both
-        answers = await asyncio.gather(heard(provider.stream(REQUEST)), heard(provider.stream(REQUEST)))
-
-    assert [(text_of(facts), problem) for facts, problem in answers] == [("Hello.", None)] * 2
-    assert server.refused == 2
 
 
 async def test_an_unknown_refusal_stays_an_error_and_changes_nothing() -> None:

@@ -1,7 +1,6 @@
 """The fields of a request around its conversation."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,15 +26,6 @@ def body_of(request: ModelRequest, **settings: Any) -> dict[str, Any]:
     return json.loads(RequestBuilder(RequestSettings("some-model", 1000, **settings)).build(request))
 
 
-def test_a_plain_request_has_only_required_fields() -> None:
-    assert body_of(ModelRequest(PROMPT), cache=False) == {
-        "model": "some-model",
-        "max_tokens": 1000,
-        "stream": True,
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
-    }
-
-
 def test_tools_are_sent_in_order_and_the_last_is_marked() -> None:
     tools = body_of(ModelRequest(PROMPT, tools=TOOLS))["tools"]
 
@@ -51,15 +41,6 @@ def test_stable_parts_of_the_system_prompt_come_first_and_end_with_a_mark() -> N
 
     assert [part["text"] for part in system] == ["a", "b", "now"]
     assert [part.get("cache_control") for part in system] == [None, MARK, None]
-
-
-def test_each_request_decides_whether_it_is_marked() -> None:
-    builder = RequestBuilder(RequestSettings("some-model", 1000))
-    marked = ModelRequest(PROMPT, system=(SystemPart("a"),), tools=TOOLS)
-
-    bodies = [builder.build(replace(marked, cache=cache)) for cache in (True, False, True)]
-
-    assert [body.count(b"cache_control") for body in bodies] == [3, 0, 3]
 
 
 def test_every_mark_of_a_request_has_the_same_lifetime() -> None:

@@ -4,13 +4,12 @@ from typing import Any
 
 from tests.support.stream_helpers import calls_of
 from tests.support.table import table
-from tui_agent.protocol.messages import JsonObject, ThinkingBlock, ToolCall, Usage
+from tui_agent.protocol.messages import JsonObject, ToolCall, Usage
 from tui_agent.protocol.provider import (
     StreamEnded,
     StreamEvent,
     StreamStarted,
     TextDelta,
-    ThinkingEnded,
     UsageReported,
 )
 from tui_agent.providers.response_reader import ResponseReader
@@ -66,31 +65,6 @@ def test_usage_counts_the_cache_and_keeps_what_is_not_reported_again() -> None:
     assert facts[-1] == UsageReported(
         Usage(input_tokens=3, output_tokens=9, cache_read_tokens=500, cache_write_tokens=40)
     )
-
-
-def test_reasoning_that_is_not_shown_still_keeps_its_signature() -> None:
-    facts = told(opened(0, "thinking", thinking=""), delta(0, "signature_delta", signature="c2ln"), closed(0))
-
-    assert facts == [ThinkingEnded(ThinkingBlock(thinking="", signature="c2ln"), 0)]
-
-
-@table(
-    ("raw", "arguments_read"),
-    [("", {}), ("  ", {}), ("null", {}), ("{}", {}), ('"{\\"a\\": 1}"', {"a": 1}), ('{"a": 1}', {"a": 1})],
-)
-def test_arguments_are_read_in_every_form_that_means_an_object(raw: str, arguments_read: JsonObject) -> None:
-    (call,) = calls_of(told(*call_block(0, "c", "t", raw), stopped("tool_use"), STOP))
-
-    assert call == ToolCall(id="c", name="t", arguments=arguments_read)
-
-
-@table("raw", ['{"a": ', "[1]", "7", "not json", '"text"'])
-def test_arguments_that_are_not_an_object_make_a_malformed_call(raw: str) -> None:
-    (call,) = calls_of(told(*call_block(0, "c", "t", raw), stopped("tool_use"), STOP))
-
-    assert call.malformed
-    assert not call.cut
-    assert call.arguments == {}
 
 
 @table("later", [opened(1, "text", text=""), stopped("tool_use"), STOP])

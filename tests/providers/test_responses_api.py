@@ -9,7 +9,6 @@ from tests.providers.test_chat_completions import CONVERSATION, INFO, READ
 from tests.support.openai_server import ScriptedOpenAiServer
 from tests.support.stream_helpers import HELLO, calls_of, heard, text_of
 from tests.support.table import table
-from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.protocol.messages import AssistantMessage, ThinkingBlock, ToolCall, Usage, user_message
 from tui_agent.protocol.provider import (
     ModelRequest,
@@ -25,7 +24,7 @@ from tui_agent.protocol.provider import (
     UsageReported,
 )
 from tui_agent.providers.anthropic_provider import EndpointTraits
-from tui_agent.providers.kinds.openai_provider import ResponsesProvider
+from tui_agent.providers.kinds.other_providers import ResponsesProvider
 from tui_agent.providers.wire_blocks import blocks_of
 
 USAGE = Usage(input_tokens=20, output_tokens=20, cache_read_tokens=10)
@@ -114,19 +113,6 @@ async def test_a_conversation_in_the_form_of_the_api() -> None:
     }
     # Another API would refuse the signature.
     assert [block.get("signature") for block in blocks_of(signed) if block["type"] == "thinking"] == ["c2ln"]
-
-
-async def test_reasoning_goes_back_with_the_results_of_a_turn() -> None:
-    script = [
-        {"blocks": [{"type": "redacted_thinking", "data": "ZW5j"}, {"type": "tool_use", "name": "nothing"}]},
-        {"blocks": [{"type": "text", "text": "done"}]},
-    ]
-    async with ScriptedOpenAiServer(script) as server, asking(server) as provider:
-        report = await AgentLoop(AgentLoopConfig(provider=provider)).run("hello")
-
-        assert (report.final_text, server.problems) == ("done", [])
-        kinds = [item.get("type", item.get("role")) for item in server.requests[1].body["input"]]
-        assert kinds == ["user", "reasoning", "function_call", "function_call_output"]
 
 
 def item_event(**item: Any) -> dict[str, Any]:

@@ -80,14 +80,6 @@ def test_adjacent_user_messages_become_one_with_results_first() -> None:
     assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
 
 
-def test_an_empty_answer_is_left_out() -> None:
-    empty = AssistantMessage(content=(TextBlock(text=" "),))
-
-    wire = sent(WireConversation(), [user_message("a"), empty, user_message("b")])
-
-    assert [[block["text"] for block in message["content"]] for message in wire] == [["a", "b"]]
-
-
 def test_the_two_newest_user_turns_carry_cache_marks() -> None:
     messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
 

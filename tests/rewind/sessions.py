@@ -14,7 +14,7 @@ from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, ExecutionOptions, Sequential
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.facts.rewind_facts import RewindPoint
+from tui_agent.protocol.facts.change_facts import RewindPoint
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Call, Reply, reply
@@ -22,7 +22,7 @@ from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, SessionStore, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.tools import Workspace, default_tools
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 
 GIT = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "init.defaultBranch=main")
 

@@ -13,8 +13,7 @@ from tui_agent.rewind import Rewinder
 from tui_agent.rewind.planner import carry_out
 from tui_agent.tools import tree_watch
 from tui_agent.tools.atomic_write import temporary_name
-from tui_agent.tools.content_store import CONTENT_LIMIT
-from tui_agent.tools.file_states import MOST_FILES
+from tui_agent.tools.file_states import CONTENT_LIMIT, MOST_FILES
 
 
 async def test_a_file_that_became_a_directory_is_a_file_again_and_back(shop: Kept) -> None:

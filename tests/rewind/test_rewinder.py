@@ -9,8 +9,8 @@ import pytest
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.errors import AlreadyRunningError
-from tui_agent.protocol.events import FileChanged, SessionRepaired, SessionRewinding, SessionRewound
-from tui_agent.protocol.facts.rewind_facts import Scope
+from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
+from tui_agent.protocol.facts.change_facts import Scope
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.providers.scripted_provider import Call, call
@@ -103,37 +103,6 @@ async def test_a_rewind_of_the_conversation_names_the_unchanged_files(shop: Kept
     assert "price.py" in notice.text
 
 
-async def test_a_rewind_can_be_undone(shop: Kept) -> None:
-    await shop.ask("first", call("bash", command="echo more >> price.py; rm cart.py; echo n > new.py"))
-    state, messages = shop.state, tuple(shop.loop.history.messages())
-    await go_back(shop, "first")
-    await shop.ask("instead", call("write", path="other.py", content="other\n"))
-
-    undo = next(point for point in await shop.rewinder.points() if not point.is_turn)
-    plan = await shop.rewinder.plan(undo)
-    assert plan.text == "the rewind to first"
-    await shop.rewinder.carry_out(plan, "both")
-    await shop.check()
-
-    assert shop.state == state
-    assert tuple(shop.loop.history.messages()) == messages
-
-
-async def test_it_works_after_resuming_the_session(tmp_path: Path) -> None:
-    root = tmp_path / "shop"
-    root.mkdir()
-    git_work_tree(root, price_py="one\n")
-    async with kept_session(root, tmp_path / "sessions") as shop:
-        await shop.ask("first", call("bash", command="echo more >> price.py"))
-    async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as again:
-        await again.ask("second", call("bash", command="echo still more >> price.py"))
-        assert await go_back(again, "first") == ()
-
-        assert again.state["price.py"][0] == "one\n"
-    async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as last:
-        assert list(last.loop.history.messages()) == []
-
-
 async def test_a_file_someone_else_changed_since_is_left_alone_and_shown(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more | tee -a price.py >> cart.py"))
     (shop.root / "price.py").write_text("one\nmore\nmine\n", "utf-8")
@@ -219,12 +188,6 @@ async def test_protected_files_that_a_command_changed_are_undone(shop: Kept) -> 
     assert not (shop.root / "sub" / ".git" / "config").exists()
 
 
-async def test_a_call_that_changed_nothing_has_nothing_to_undo(shop: Kept) -> None:
-    await shop.ask("first", Call("bash", {"command": "cat price.py"}, "c1"))
-
-    assert (await shop.rewinder.plan_for_call("c1", "bash")).steps == ()
-
-
 async def test_moments_count_the_changes_since(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     await shop.ask("second", call("bash", command="echo x >> price.py; echo y >> cart.py"))
@@ -282,16 +245,6 @@ async def test_a_fork_rewinds_independently(shop: Kept, tmp_path: Path) -> None:
     assert shop.state["price.py"][0] == "one\n"
 
 
-async def test_saved_contents_are_readable_by_the_owner_only(shop: Kept) -> None:
-    await shop.ask("first", call("bash", command="echo secret > price.py"))
-
-    kept = [path for path in shop.rewinder.contents.root.rglob("*") if path.is_file()]
-    directories = [shop.rewinder.contents.root, *{path.parent for path in kept}]
-    assert kept
-    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
-    assert {path.stat().st_mode & 0o077 for path in directories} == {0}
-
-
 def cut_behind(shop: Kept, kind: str) -> str:
     """Cut a session's journal right after the last event of this type, as a kill would; return its id."""
     assert shop.session.path is not None
@@ -300,27 +253,6 @@ def cut_behind(shop: Kept, kind: str) -> str:
     shop.store.files_path(shop.session.id).rename(shop.store.files_path("killed"))
     shop.session.path.with_stem("killed").write_bytes(b"".join(lines[: last + 1]))
     return "killed"
-
-
-async def test_a_rewind_interrupted_by_the_programs_end_is_reported_to_user_and_model(shop: Kept) -> None:
-    await shop.ask("first", call("write", path="new.py", content="new\n"), call("write", path="b.py", content="b\n"))
-    await go_back(shop, "first")
-    killed = cut_behind(shop, "session.rewinding")
-
-    stored = shop.store.load(killed)
-    notice = "its content from then or its latest content"
-    assert notice in stored.messages[-1].text
-    assert "new.py, b.py" in stored.messages[-1].text
-
-    async with kept_session(shop.root, shop.store.root, killed) as again:
-        await again.check()
-        await again.ask("second")
-        await again.check()
-        assert sum(notice in message.text for message in again.loop.history.messages()) == 1
-        repaired = [one.event for one in again.store.load(killed).envelopes if isinstance(one.event, SessionRepaired)]
-        assert [event.what[:38] for event in repaired] == ["The rewind to “first” was interrupted:"]
-        assert {point.text for point in await again.rewinder.points()} == {"first", "second"}
-    assert again.store.load(killed).unfinished.notice == ()
 
 
 async def test_a_cancelled_rewind_reports_what_it_did(shop: Kept) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from tests.rewind.sessions import GIT, Kept
 from tests.support.file_modes import enforce_file_modes
-from tui_agent.git.git_bubblewrap import find_bubblewrap
+from tui_agent.git.git_program import find_bubblewrap
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import SessionRewound
-from tui_agent.protocol.facts.diff_facts import ChangedFile, DiffView
+from tui_agent.protocol.facts.change_facts import ChangedFile, DiffView
 from tui_agent.protocol.messages import TextBlock, UserMessage
 from tui_agent.providers.scripted_provider import call
 from tui_agent.session.journal_reader import read_journal

@@ -104,10 +104,6 @@ class Tab:
         while self.size == before:
             await self._receive()
 
-    async def picture(self) -> bytes:
-        """Return what the page looks like, as PNG."""
-        return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
-
     async def _receive(self) -> dict[str, Any]:
         async with asyncio.timeout(PATIENCE):
             message: dict[str, Any] = json.loads((await self._connection.receive()).data)

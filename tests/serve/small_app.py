@@ -4,7 +4,6 @@ What it does depends on its first argument:
 
 - `echo`: shows what is typed, and each message of the server; ends when the server wants it to quit;
 - `deaf`: ignores every wish to end, and has started a process in a session of its own;
-- `twice`: an app that ends with the first input, and then another one;
 - `broken`: writes to standard error and ends with code 3;
 - `torn`: writes half a packet and ends;
 - `flood`: writes until it gets a message, and ends.
@@ -34,15 +33,13 @@ def received() -> tuple[bytes, bytes]:
     return kind, sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(4), "big"))
 
 
-def echo(*, ends_with_input: bool = False) -> None:
+def echo() -> None:
     begin()
     while True:
         kind, data = received()
         if not kind or (kind == b"M" and json.loads(data)["type"] == "quit"):
             break
         packet(b"D", data)
-        if ends_with_input and kind == b"D":
-            break
     packet(b"M", json.dumps({"type": "exit"}).encode())
 
 
@@ -67,9 +64,6 @@ def main() -> None:
         received()  # The size.
         while not select.select([sys.stdin], [], [], 0)[0]:
             packet(b"D", b"x" * 100_000)
-    elif kind == "twice":
-        echo(ends_with_input=True)
-        echo()
     else:
         echo()
 

@@ -50,14 +50,17 @@ async def test_without_the_token_everything_is_not_found() -> None:
             for guess in wrong:
                 assert await client.status(f"{root}/{guess}/{name}") == 404, (guess, name)
             assert await client.status(f"{root}/{name}?token={token}") == 404
-        for name in names[2:]:
+        for name in ("", *names[2:]):
             assert await client.status(client.url(name)) == 200
-        assert await client.status(client.url()) == 200
+        for name in ("static/", "js/textual.js", "../server.py", "%2e%2e/server.py", "page.js/", "download/x", "x"):
+            assert await client.status(client.url(name)) == 404
+        async with client.http.post(client.url("ws"), data=b"x" * 10_000) as answer:
+            assert answer.status == 405
+        async with serving() as other:
+            assert other.address.rsplit("/", 2)[1] != token
 
 
-@pytest.mark.parametrize(
-    "line", ["{} \0 HTTP/1.1", "{}\xff HTTP/1.1", "{}" + "a" * 9_000], ids=["line", "path", "long"]
-)
+@table("line", ["{} \0 HTTP/1.1", "{}\xff HTTP/1.1", "{}" + "a" * 9_000, "/" * 100_000 + " HTTP/1.1"])
 async def test_a_request_that_cannot_be_read_leaves_no_token_in_the_log(
     line: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -70,13 +73,6 @@ async def test_a_request_that_cannot_be_read_leaves_no_token_in_the_log(
         await writer.wait_closed()
 
     assert path.strip("/") not in caplog.text
-
-
-async def test_a_token_is_random_and_the_server_has_no_other_files() -> None:
-    async with serving() as one, serving() as other:
-        assert one.address.rsplit("/", 2)[1] != other.address.rsplit("/", 2)[1]
-        for name in ("static/", "js/textual.js", "../server.py", "%2e%2e/server.py", "page.js/", "download/x", "x"):
-            assert await one.status(one.url(name)) == 404
 
 
 async def test_the_page_is_guarded_in_the_browser() -> None:
@@ -136,21 +132,6 @@ async def test_a_page_of_another_server_cannot_connect() -> None:
             await page.wait_for("begun")
 
 
-async def test_other_methods_and_nonsense_do_nothing() -> None:
-    async with serving() as client:
-        async with client.http.post(client.url("ws"), data=b"x" * 10_000) as answer:
-            assert answer.status == 405
-        host, port = client.host.split(":")
-        for data in (b"\0\xff\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\n\r\n"):
-            reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(data)
-            first = await reader.readline()
-            writer.close()
-            assert first.split()[1:2] in ([b"400"], [b"403"]), first
-        async with client.page() as page:
-            await page.wait_for("begun")
-
-
 @table(
     ("host", "loopback"),
     [
@@ -198,16 +179,11 @@ async def test_each_connection_has_an_app_of_its_own_that_ends_with_it() -> None
         assert "✓" not in stays.shown
 
 
-async def test_sizes_are_passed_on_within_limits() -> None:
+async def test_sizes_have_limits_and_what_no_client_sends_is_dropped() -> None:
     async with serving() as client, client.page((100, 30)) as page:
-        await page.wait_for(r'"width": 100, "height": 30')
+        await page.wait_for(r'begun .*"width": 100, "height": 30')
         await page.send("resize", {"width": 10**9, "height": -5})
         await page.wait_for(r'"width": 1000, "height": 1\b')
-
-
-async def test_what_the_client_does_not_send_is_dropped() -> None:
-    async with serving() as client, client.page() as page:
-        await page.wait_for("begun")
         for text in ("", "x", "{}", "[]", "null", "[1]", '["stdin"]', '["stdin", 5]', '["quit"]', "[" * 10_000):
             await page.socket.send_str(text)
         for message in (["resize", {"width": "a"}], ["resize", []], ["stdin", "a", "b"], [["stdin"], "a"], ["ping", 5]):
@@ -328,29 +304,18 @@ async def test_the_end_of_the_server_ends_all_apps() -> None:
     assert not any(map(lives, pids))
 
 
-async def test_questions_before_the_chat_are_apps_of_their_own() -> None:
-    async with serving("twice") as client, client.page() as page:
-        first = await page.wait_for(r"begun (\d+)")
-        await page.send("resize", {"width": 70, "height": 20})
-        await page.type("answer")
-        await page.wait_for(rf"begun {first[1]} .*begun {first[1]} ")
-        await page.wait_for(r'begun \d+ .*"width": 70.*begun \d+ .*"width": 70')
-        await page.type("chat")
-        await page.wait_for("chat")
-
-
-async def test_the_page_shows_why_an_app_has_ended() -> None:
-    async with serving("broken") as client, client.page() as page:
+@table(
+    ("kind", "shown"),
+    [
+        ("broken", "no key is set\\x1b[31m\r\n\r\ntui-agent has ended with exit code 3."),
+        ("torn", "tui-agent has ended."),
+    ],
+)
+async def test_the_page_shows_why_an_app_has_ended(kind: str, shown: str) -> None:
+    async with serving(kind) as client, client.page() as page:
         await page.wait_for_close()
 
-        assert "no key is set\\x1b[31m\r\n\r\ntui-agent has ended with exit code 3." in page.shown
-
-
-async def test_half_a_packet_ends_the_app() -> None:
-    async with serving("torn") as client, client.page() as page:
-        await page.wait_for_close()
-
-        assert page.shown.endswith("tui-agent has ended.")
+        assert shown in page.shown
 
 
 async def test_an_app_that_cannot_be_started_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import Noticed, SessionRewound
 from tui_agent.protocol.messages import user_message
-from tui_agent.session.active_branch import active_events
+from tui_agent.session.event_folds import active_events
 from tui_agent.session.history_fold import messages_of
 
 
@@ -70,13 +70,3 @@ def test_any_rewind_leaves_a_valid_conversation(script: tuple[PlayedRun, ...], d
         envelopes += [replace(one, seq=seq + place) for place, one in enumerate(more, start=1)]
 
     validate_history(messages_of(envelopes))
-
-
-def test_undoing_a_rewind_restores_the_conversation() -> None:
-    envelopes = play((PlayedRun(), PlayedRun()))
-    seq = envelopes[-1].seq
-    origin = Origin(session_id=envelopes[0].origin.session_id)
-    gone = [*envelopes, Envelope(back(seq // 2, seq + 1), seq + 1, 0, 0.0, origin)]
-
-    assert messages_of(gone) == messages_of([one for one in envelopes if one.seq <= seq // 2])
-    assert messages_of([*gone, Envelope(back(seq, seq + 2), seq + 2, 0, 0.0, origin)]) == messages_of(envelopes)

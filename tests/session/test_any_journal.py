@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.session.folded import same_conversation
+from tests.session.folded import same_conversation, stored
 from tests.session.real_agents import AskingPolicy
 from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
@@ -31,7 +31,7 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Reply, Think, call, fail, reply
 from tui_agent.session import StoredSession, unfinished
-from tui_agent.session.history_fold import fold_history, messages_of, waiting_messages
+from tui_agent.session.history_fold import fold_history, messages_of
 
 LOOK, CHANGE, HAND_ON = call("look"), call("change"), call("agent", task="look into it")
 
@@ -72,11 +72,11 @@ class Session:
     def open(self, *, resumed: bool) -> None:
         """Resume the session as a new process does."""
         last = self.told[-1].seq if self.told else 0
-        stored = StoredSession("s", None, Path("/"), tuple(self.told), next_seq=last + 1, resumed=resumed)
-        bus = EventBus(stored.origin(), first_seq=stored.next_seq)
+        session = StoredSession("s", None, Path("/"), tuple(self.told), next_seq=last + 1, resumed=resumed)
+        bus = EventBus(session.origin(), first_seq=session.next_seq)
         self.heard = bus.subscribe(merge=False)
-        stored.announce(bus, "0", resume_pending_calls=True)
-        end = stored.resumable_conversation
+        session.announce(bus, "0", resume_pending_calls=True)
+        end = session.resumable_conversation
         config = AgentLoopConfig(
             self.provider,
             tools=self.tools(),
@@ -84,10 +84,10 @@ class Session:
             bus=bus,
             policy=AskingPolicy(),
             gate=ApprovalGate(interactive=True),
-            history=stored.messages if end is None else end.messages,
+            history=session.messages if end is None else end.messages,
             open_calls=() if end is None else end.calls,
-            compactions=stored.compactions,
-            waiting=stored.waiting,
+            compactions=session.compactions,
+            waiting=session.waiting,
             guard=ContextGuard(GuardOptions(keep_steps=1)),
             retry=RetryPolicy(first_wait=0.0, longest_wait=0.0),
             session_id="s",
@@ -174,16 +174,16 @@ def judge_beginning(told: Sequence[Envelope]) -> None:
     fold = fold_history(told)
     messages = fold.messages()
     validate_history(messages)
-    assert not {one.id for one in waiting_messages(told)} & {message.id for message in messages}
+    assert not {one.id for one in stored(told).waiting} & {message.id for message in messages}
     resumable_conversation = fold.resumable_conversation()
     if resumable_conversation is not None:
         validate_history(resumable_conversation.messages, complete=False)
     history, guard = ConversationHistory(messages), ContextGuard()
-    stored = StoredSession("s", None, Path("/"), tuple(told), resumed=True)
-    assert stored.messages == messages  # Folded event by event, as a journal is read.
-    assert stored.unfinished == unfinished(told)
-    bus = EventBus(stored.origin(), first_seq=told[-1].seq + 1)
-    made = AgentLoopConfig(ScriptedProvider(), bus=bus, guard=guard, history=history, compactions=stored.compactions)
+    session = stored(told)
+    assert session.messages == messages  # Folded event by event, as a journal is read.
+    assert session.unfinished == unfinished(told)
+    bus = EventBus(session.origin(), first_seq=told[-1].seq + 1)
+    made = AgentLoopConfig(ScriptedProvider(), bus=bus, guard=guard, history=history, compactions=session.compactions)
     agent = AgentLoop(made)
     while guard.can_undo(history):
         agent.undo_compaction()

@@ -3,12 +3,12 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.session.folded import stored
 from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import AgentEvent, MessageEnded
 from tui_agent.protocol.messages import UserMessage, user_message
-from tui_agent.session import waiting_messages
-from tui_agent.ui.bridge.user_messages import MessageEdits, PromptAttachments
+from tui_agent.ui.bridge.prompt_queue import MessageEdits, PromptAttachments
 from tui_agent.ui.state.queued_messages import WaitingMessages
 
 PLACES = st.integers(0, 5)
@@ -148,7 +148,7 @@ class AnyQueue(RuleBasedStateMachine):
 
     @rule()
     def the_program_ends_and_the_session_is_resumed(self) -> None:
-        self._open(waiting_messages(self.journal, "main"))
+        self._open(stored(self.journal).waiting)
         self.held = ""
         self.dropped = []
 
@@ -164,7 +164,7 @@ class AnyQueue(RuleBasedStateMachine):
             (message.text, message.kind == "follow_up") for message in self.queue.all
         ]
         assert [row.text for row in self.shown.all] == [message.text for message in self.queue.waiting]
-        assert waiting_messages(self.journal, "main") == self.queue.all
+        assert stored(self.journal).waiting == self.queue.all
 
 
 TestAnyQueue = AnyQueue.TestCase

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.played_sessions import FULL_SESSION, SESSION, play
 from tests.support.table import table
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.diffs import Diff, FileDiff, hunks_between, split_lines
-from tui_agent.protocol.envelope import read_envelope
 from tui_agent.protocol.events import FileChanged, MessageEnded, SessionRenamed
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -181,17 +179,6 @@ def test_a_page_has_title_diffs_and_folded_calls() -> None:
     assert '<code>x.py</code> <span class="good">+1</span> <span class="bad">&minus;1</span>' in bash
     assert "diff" not in bash, "the conversation does not have what a command wrote"
     assert "<dt>timeout</dt><dd><pre>5</pre></dd>" in bash
-
-
-def test_jsonl_holds_every_event() -> None:
-    envelopes = tuple(play(FULL_SESSION))
-    lines = export_session(StoredSession(SESSION, None, Path(), envelopes), "jsonl").split("\n")
-
-    assert lines.pop() == ""
-    assert [json.loads(line)["seq"] for line in lines] == [envelope.seq for envelope in envelopes]
-    first = read_envelope(lines[0])
-    assert first is not None
-    assert first.event == envelopes[0].event
 
 
 def session_of(*messages: Message, cwd: Path = Path("/some/where")) -> StoredSession:

@@ -101,13 +101,6 @@ async def test_a_fork_at_any_event_can_be_continued(store: SessionStore) -> None
         store.delete(copy.id)
 
 
-async def test_an_open_session_can_be_forked(store: SessionStore) -> None:
-    session = store.load(SESSION)
-    assert session.path is not None
-    async with JournalWriter(EventBus(session.origin(), first_seq=session.next_seq), session.path):
-        assert store.fork(SESSION).messages == session.messages
-
-
 @pytest.mark.parametrize(("at_seq", "name", "error"), [(0, None, SessionError), (5, "played", ConfigurationError)])
 async def test_an_impossible_fork_is_refused_and_leaves_nothing(
     store: SessionStore, at_seq: int, name: str | None, error: type[Exception]
@@ -129,14 +122,6 @@ async def test_a_new_title_is_shown_and_nothing_else_changes(store: SessionStore
     assert store.load(SESSION).problems == ()
     with pytest.raises(ConfigurationError, match="cannot be empty"):
         store.rename(SESSION, " \n")
-
-
-async def test_an_open_session_is_not_renamed_from_outside(store: SessionStore) -> None:
-    session = store.load(SESSION)
-    assert session.path is not None
-    async with JournalWriter(EventBus(session.origin(), first_seq=session.next_seq), session.path):
-        with pytest.raises(SessionError, match="already open"):
-            store.rename(SESSION, "other")
 
 
 @pytest.mark.parametrize(

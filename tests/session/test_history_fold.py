@@ -3,21 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
+from tests.session.folded import stored
 from tests.session.played_sessions import (
     FULL_SESSION,
     PlayedCall,
     PlayedRun,
     PlayedStep,
     play,
-    played_sessions,
 )
 from tests.support.transcript_checks import validate_history
-from tui_agent.protocol.bus import merge_neighbours
-from tui_agent.protocol.envelope import Envelope, Origin, read_envelope
+from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalResolved,
@@ -27,8 +22,6 @@ from tui_agent.protocol.events import (
     SessionCreated,
     SessionForked,
     SessionLoaded,
-    SteeringQueued,
-    ToolStarted,
 )
 from tui_agent.protocol.messages import (
     LOST_MESSAGE,
@@ -39,15 +32,9 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.session.history_fold import (
-    EARLY_NOTICE,
     NOT_STARTED,
     OUTCOME_UNKNOWN,
-    added_folders,
-    granted_rules,
     messages_of,
-    restricting_rules,
-    unanswered_calls,
-    waiting_messages,
 )
 
 ONE_CALL = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(text="42"),)), PlayedStep(("Done.",)))),)
@@ -57,12 +44,6 @@ def until(envelopes: Sequence[Envelope], kind: type, count: int = 1) -> list[Env
     """Return the events up to and including the first of this kind."""
     places = [place for place, envelope in enumerate(envelopes) if isinstance(envelope.event, kind)]
     return list(envelopes[: places[count - 1] + 1])
-
-
-def stored(envelopes: Sequence[Envelope]) -> list[Envelope]:
-    """Return the events after a round trip through a file."""
-    back = [read_envelope(envelope.to_json()) for envelope in merge_neighbours(envelopes)]
-    return [envelope for envelope in back if envelope is not None]
 
 
 def test_messages_of_agents_are_separate() -> None:
@@ -148,73 +129,7 @@ def test_a_delivered_message_missing_from_the_conversation_still_waits() -> None
     envelopes = play(FULL_SESSION)
     delivered = next(place for place, envelope in enumerate(envelopes) if envelope.type == "steering.delivered")
 
-    assert len(waiting_messages(envelopes[: delivered + 1])) == 1
-
-
-def test_a_requeued_message_keeps_its_place() -> None:
-    base = play((PlayedRun(),))[-1]
-    first, second = (
-        SteeringQueued(message_id=name, kind="follow_up", text=name, position=place)
-        for place, name in enumerate(("first", "second"))
-    )
-    taken = UserMessage(content=(TextBlock(text="first"),), id="first")
-    told = [
-        first,
-        second,
-        MessageEnded(message_id="first", message=taken),
-        SteeringQueued(message_id="first", kind="follow_up", text="first", position=0),
-    ]
-
-    waiting = waiting_messages([base.with_event(event) for event in told])
-
-    assert [(message.id, message.kind, message.text) for message in waiting] == [
-        ("first", "follow_up", "first"),
-        ("second", "follow_up", "second"),
-    ]
-
-
-@pytest.mark.slow
-@given(played_sessions)
-def test_live_and_stored_events_give_the_same_conversation(script: tuple[PlayedRun, ...]) -> None:
-    live = play(script)
-
-    assert messages_of(stored(live)) == messages_of(live)
-    assert waiting_messages(stored(live)) == waiting_messages(live)
-
-
-@pytest.mark.slow
-@given(played_sessions, st.data())
-def test_any_prefix_of_a_session_is_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
-    live = play(script)
-    messages = messages_of(live[: data.draw(st.integers(0, len(live)))])
-
-    validate_history(messages)
-    whole = {message.id for message in messages_of(live)}
-    made_up = [message for message in messages if message.id not in whole]
-    assert all(isinstance(message, ToolResultMessage) or message.id.startswith(EARLY_NOTICE) for message in made_up)
-
-
-@pytest.mark.slow
-@given(played_sessions, st.data())
-def test_any_selection_of_events_is_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
-    live = play(script)
-    kept = data.draw(st.sets(st.integers(0, len(live) - 1)))
-
-    validate_history(messages_of([envelope for place, envelope in enumerate(live) if place in kept]))
-
-
-def test_only_calls_with_synthesised_results_are_unanswered() -> None:
-    envelopes = until(play(FULL_SESSION), ToolStarted, 2)
-
-    fates = [(entry.call.id, entry.index, entry.fate) for entry in unanswered_calls(envelopes)]
-
-    assert fates == [
-        ("call_1", 0, "finished"),
-        ("call_2", 1, "outcome_unknown"),
-        ("call_3", 2, "not_started"),
-        ("call_4", 3, "not_started"),
-    ]
-    assert unanswered_calls(play(FULL_SESSION)) == ()
+    assert len(stored(envelopes[: delivered + 1]).waiting) == 1
 
 
 def answered(rule: str | None, scope: str = "session", by: str = "user", decision: str = "approve") -> ApprovalResolved:
@@ -239,8 +154,8 @@ def test_rules_allowed_for_the_session_are_restored(tmp_path: Path) -> None:
     ]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
 
-    assert granted_rules(envelopes, tmp_path) == ("bash(git status:*)", "edit(docs/**)")
-    assert granted_rules(envelopes, tmp_path / "other") == ("edit(src/**)",)
+    assert stored(envelopes).grants(tmp_path) == ("bash(git status:*)", "edit(docs/**)")
+    assert stored(envelopes).grants(tmp_path / "other") == ("edit(src/**)",)
 
 
 def rule_noticed(change: str, verdict: str, rule: str) -> Noticed:
@@ -261,9 +176,9 @@ def test_rules_that_the_user_added_and_removed_are_those_of_the_session(tmp_path
     ]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
 
-    assert granted_rules(envelopes, tmp_path) == ("bash(make:*)", "bash(ls:*)")
-    assert granted_rules(envelopes, tmp_path / "other") == ()
-    assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
+    assert stored(envelopes).grants(tmp_path) == ("bash(make:*)", "bash(ls:*)")
+    assert stored(envelopes).grants(tmp_path / "other") == ()
+    assert stored(envelopes).restrictions == (("deny", "bash(rm:*)"),)
 
 
 def test_a_fork_keeps_folders_and_what_restricts_the_original(tmp_path: Path) -> None:
@@ -277,7 +192,7 @@ def test_a_fork_keeps_folders_and_what_restricts_the_original(tmp_path: Path) ->
     ]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
 
-    assert granted_rules(envelopes, tmp_path) == ("bash(make:*)",)
-    assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
-    assert added_folders(envelopes, tmp_path) == ("/docs",)
-    assert added_folders(envelopes, tmp_path / "other") == ()
+    assert stored(envelopes).grants(tmp_path) == ("bash(make:*)",)
+    assert stored(envelopes).restrictions == (("deny", "bash(rm:*)"),)
+    assert stored(envelopes).folders(tmp_path) == ("/docs",)
+    assert stored(envelopes).folders(tmp_path / "other") == ()

@@ -18,7 +18,6 @@ from tests.session.played_sessions import (
     played_sessions,
 )
 from tests.session.test_history_fold import ONE_CALL, until
-from tests.support.table import table
 from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -32,7 +31,6 @@ from tui_agent.protocol.events import (
     ChangesProposed,
     CompactionEnded,
     CompactionStarted,
-    MessageDelta,
     MessageDiscarded,
     MessageEnded,
     RunEnded,
@@ -45,7 +43,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
 from tui_agent.protocol.trial import ProposedChanges, ProposedFile
 from tui_agent.session import StoredSession
-from tui_agent.session.history_fold import OUTCOME_UNKNOWN, messages_of
+from tui_agent.session.history_fold import messages_of
 from tui_agent.session.interrupted_run import InterruptedRun, unfinished
 
 
@@ -61,14 +59,6 @@ def resumed(envelopes: Sequence[Envelope]) -> list[Envelope]:
 
 def closing_events(envelopes: Sequence[Envelope]) -> list[AgentEvent]:
     return [closing.event for closing in unfinished(envelopes).closing]
-
-
-def test_a_running_call_ends_as_interrupted_with_unknown_outcome() -> None:
-    left = unfinished(until(play(ONE_CALL), ToolStarted))
-
-    assert [(call.call_id, call.fate) for call in left.calls] == [("call_1", "outcome_unknown")]
-    ended = next(closing.event for closing in left.closing if isinstance(closing.event, ToolEnded))
-    assert (ended.status, ended.is_error, ended.content[0].text) == ("interrupted", True, OUTCOME_UNKNOWN)
 
 
 def test_a_partial_answer_is_discarded_and_its_early_call_closed() -> None:
@@ -160,18 +150,6 @@ def test_open_compaction_and_background_work_are_closed() -> None:
     compaction = next(event for event in events if isinstance(event, CompactionEnded))
     assert (compaction.ok, compaction.tokens_after) == (False, 7)
     assert [event.task_id for event in events if isinstance(event, BackgroundEnded)] == ["bg"]
-
-
-@table(
-    ("kind", "words"),
-    [
-        (ToolStarted, "the last run was interrupted (work outcome unknown)"),
-        (ToolEnded, "the last run was interrupted (work finished)"),
-        (MessageDelta, "the last run was interrupted"),
-    ],
-)
-def test_an_interrupted_run_is_described(kind: type, words: str) -> None:
-    assert str(unfinished(until(play(ONE_CALL), kind))) == words
 
 
 def test_the_waiting_changes_of_a_subagent_are_discarded_and_named() -> None:

@@ -1,6 +1,5 @@
 """Damaged journals are readable."""
 
-import gc
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,11 +13,10 @@ from tests.session.played_sessions import FULL_SESSION, play
 from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import LATEST_TIME, Envelope
-from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import MessageEnded
-from tui_agent.protocol.lazy_events import drop_superseded, events_of
+from tui_agent.protocol.past_session import drop_superseded, events_of
 from tui_agent.session.history_fold import messages_of
-from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, read_journal, scan_journal
+from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, scan_journal
 
 EVENTS = play(FULL_SESSION)
 LINES = [f"{envelope.to_json()}\n".encode() for envelope in EVENTS]
@@ -46,13 +44,6 @@ def test_a_journal_kept_as_lines_has_the_same_events(tmp_path: Path, data: bytes
     assert tuple(passed) == whole.envelopes == (*lines.envelopes[:3], *(lines.envelopes[3:]))
     assert tuple(drop_superseded(lines.envelopes)) == tuple(drop_superseded(whole.envelopes))
     assert list(events_of(lines.envelopes, (MessageEnded,))) == list(events_of(whole.envelopes, (MessageEnded,)))
-
-
-def test_only_a_line_feed_ends_a_line() -> None:
-    assert "\u2028".encode() in JOURNAL
-    assert "\u0085".encode() in JOURNAL
-
-    assert messages_of(parse_journal(JOURNAL).envelopes) == messages_of(EVENTS)
 
 
 @pytest.mark.slow
@@ -146,19 +137,3 @@ def test_impossible_numbers_and_times_lose_no_event() -> None:
     assert [envelope.seq for envelope in contents.envelopes] == [0, 2, 3]
     assert [envelope.ts for envelope in contents.envelopes][1:] == [LATEST_TIME, 0]
     assert datetime.fromtimestamp(LATEST_TIME / 1000, UTC).year == 9999
-
-
-def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match=r"gone.jsonl cannot be read"):
-        read_journal(tmp_path / "gone.jsonl")
-
-
-@pytest.mark.parametrize("on", [True, False])
-def test_reading_restores_the_garbage_collector(tmp_path: Path, on: bool) -> None:
-    (tmp_path / "one.jsonl").write_bytes(JOURNAL)
-    gc.enable() if on else gc.disable()
-    try:
-        assert len(read_journal(tmp_path / "one.jsonl").envelopes) == len(EVENTS)
-        assert gc.isenabled() is on
-    finally:
-        gc.enable()

@@ -55,17 +55,6 @@ def test_a_longer_run_is_read_up_to_a_limit(tmp_path: Path) -> None:
     assert cut.events_before == 101 - len(cut.envelopes)
 
 
-def test_a_torn_or_damaged_end_is_left_out(tmp_path: Path) -> None:
-    file = journal(tmp_path, RUN, CALL)
-    with file.open("a") as out:
-        out.write('nonsense\n{"v":1,"seq":3,"ty')
-
-    tail = read_tail(file)
-
-    assert tail is not None
-    assert [envelope.type for envelope in tail.envelopes] == ["run.started", "tool.queued"]
-
-
 def test_the_tail_does_not_begin_with_a_run_of_a_sub_agent(tmp_path: Path) -> None:
     tail = read_tail(journal(tmp_path, CALL, RUN, depth=1))
 

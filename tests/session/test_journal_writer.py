@@ -1,14 +1,8 @@
 """The recorder saves all events in order, despite failures of disk and process."""
 
 import asyncio
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -18,8 +12,6 @@ from hypothesis import strategies as st
 
 from tests.session.failing_disk import FailingDisk
 from tests.session.played_sessions import FULL_SESSION, SESSION, PlayedRun, Player, play, played_sessions
-from tests.support.examples import examples
-from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.bus import EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import SessionError
@@ -28,7 +20,6 @@ from tui_agent.protocol.events import (
     MessageDelta,
     MessageEnded,
     Noticed,
-    SessionCreated,
     SessionSaved,
     SessionSaveFailed,
     ToolData,
@@ -38,12 +29,9 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import user_message
 from tui_agent.session.history_fold import messages_of
-from tui_agent.session.interrupted_run import unfinished
 from tui_agent.session.journal import JournalFile
-from tui_agent.session.journal_reader import JournalContents, read_journal
+from tui_agent.session.journal_reader import read_journal
 from tui_agent.session.journal_writer import OUTPUT_KEPT, JournalQueue, JournalWriter
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -110,25 +98,6 @@ def test_the_journal_gives_the_live_conversation_for_any_batching(
     assert [e.seq for e in stored] == sorted({e.seq for e in stored})
 
 
-async def test_events_before_the_subscription_are_saved_too(bus: EventBus, path: Path) -> None:
-    bus.publish(SessionCreated(id=SESSION))
-    player = Player(bus)
-    player.play((PlayedRun(),))
-    async with JournalWriter(bus, path):
-        pass
-
-    assert kept(path)[:2] == ("session.created", "run.started")
-
-
-async def test_events_are_on_the_disk_when_flush_returns(bus: EventBus, path: Path) -> None:
-    async with JournalWriter(bus, path) as recorder:
-        for number in range(3):
-            bus.publish(Noticed(code="n", text=str(number)))
-            await recorder.flush()
-            assert len(kept(path)) == number + 1
-        Player(bus).play((PlayedRun(),))
-
-
 async def test_only_outcomes_of_effects_keep_a_request_waiting(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path) as recorder:
 
@@ -155,12 +124,6 @@ async def test_only_outcomes_of_effects_keep_a_request_waiting(bus: EventBus, pa
     assert kept(path)[-1] == "notice"
 
 
-async def test_a_message_is_saved_soon_without_flush(bus: EventBus, path: Path) -> None:
-    async with JournalWriter(bus, path):
-        Player(bus).play((PlayedRun(),))
-        await until(lambda: path.stat().st_size > 0 and "run.ended" in kept(path))
-
-
 async def test_the_end_of_a_flood_of_output_is_saved(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         Player(bus).play((PlayedRun(),))
@@ -183,14 +146,6 @@ async def test_an_unserialisable_event_is_replaced_with_a_warning(bus: EventBus,
 
     assert kept(path)[-2:] == ("warning", "notice")
     assert "event of type tool.data could not be saved" in path.read_text()
-
-
-async def test_lone_surrogates_do_not_make_a_journal_unreadable(bus: EventBus, path: Path) -> None:
-    async with JournalWriter(bus, path):
-        Player(bus).play((PlayedRun(),))
-        bus.publish(ToolOutput(call_id="c", stream="stdout", chunk="cut \ud83d", bytes_total=5))
-
-    assert kept(path)[-1] == "tool.output"
 
 
 async def test_a_session_without_messages_leaves_no_file(bus: EventBus, path: Path) -> None:
@@ -230,24 +185,6 @@ async def test_a_slow_disk_does_not_block_publishers(bus: EventBus, path: Path) 
         gate.set()
 
     assert kept(path).count("notice") == 1_000
-
-
-async def test_a_cancelled_body_still_leaves_a_whole_journal(bus: EventBus, path: Path) -> None:
-    told = asyncio.Event()
-
-    async def body() -> None:
-        async with JournalWriter(bus, path):
-            Player(bus).play(FULL_SESSION)
-            told.set()
-            await asyncio.Event().wait()
-
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(body())
-        await told.wait()
-        running.cancel()
-
-    assert running.cancelled()
-    assert kept(path)[-1] == "run.ended"
 
 
 async def test_cancelling_while_it_closes_still_leaves_a_whole_journal(bus: EventBus, path: Path) -> None:
@@ -313,21 +250,6 @@ async def test_a_full_disk_is_reported_once_and_loses_nothing(path: Path) -> Non
     assert [envelope.seq for envelope in contents.envelopes if envelope.type == "run.ended"] == [
         envelope.seq for envelope in told if envelope.type == "run.ended"
     ]
-
-
-async def test_a_failed_write_is_retried_without_new_events(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.session.journal_writer.RETRY_AFTER", 0.01)
-    disk = FailingDisk(room=0)
-
-    async def body(bus: EventBus, recorder: JournalWriter) -> None:
-        bus.publish(SessionCreated(id=SESSION))
-        Player(bus).play((PlayedRun(),))
-        await until(lambda: recorder.error is not None)
-        disk.room = None
-        await until(lambda: recorder.error is None)
-        assert "run.ended" in kept(path)
-
-    await recorded_with(disk, path, body)
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("can't start new thread")])
@@ -416,71 +338,3 @@ def test_two_threads_may_add_and_write(path: Path) -> None:
     assert stored.problems == ()
     lifecycle = {envelope.seq for envelope in numbered if envelope.type == "message.ended"}
     assert lifecycle <= {envelope.seq for envelope in stored.envelopes}
-
-
-def start_recording(path: Path, *limits: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.session.recording_program", str(path), *limits],
-        stdout=subprocess.PIPE,
-        cwd=REPOSITORY,
-    )
-
-
-def killed_after(path: Path, messages: int, delay: float) -> list[int]:
-    """Kill a recording process shortly after it acknowledged a number of messages; return all it acknowledged."""
-    with start_recording(path) as writer:
-        assert writer.stdout is not None
-        said = [int(writer.stdout.readline()) for _ in range(messages)]
-        time.sleep(delay)
-        writer.send_signal(signal.SIGKILL)
-        said += [int(line) for line in writer.stdout.read().split(b"\n")[:-1]]
-        assert writer.wait() == -signal.SIGKILL
-    return said
-
-
-@pytest.mark.slow
-def test_a_killed_session_loads_with_everything_that_was_acknowledged(path: Path) -> None:
-    chance = random.Random(5)
-    path.touch()
-    for _ in range(examples(8, 3)):
-        said = killed_after(path, chance.randint(1, 60), chance.random() * 0.01)
-
-        contents = read_journal(path)
-
-        assert {problem.kind for problem in contents.problems} <= {"torn", "unreadable"}
-        ended = {e.seq for e in contents.envelopes if isinstance(e.event, MessageEnded)}
-        assert set(said) <= ended
-        validate_history(messages_of(contents.envelopes))
-        assert_closable(contents)
-
-
-def assert_closable(contents: JournalContents) -> None:
-    seq = contents.last_seq
-    closing = [Envelope(entry.event, seq, 1, 1.0, entry.origin) for entry in unfinished(contents.envelopes).closing]
-    assert not unfinished([*contents.envelopes, *closing]).closing
-
-
-@pytest.mark.slow
-def test_a_real_limit_on_the_files_size_is_survived(path: Path) -> None:
-    path.touch()
-    with start_recording(path, "20000") as writer:
-        assert writer.wait() == 1
-
-    contents = read_journal(path)
-    assert 10_000 < contents.size <= 20_000
-    assert len(contents.problems) <= 1
-    validate_history(messages_of(contents.envelopes))
-
-
-def test_the_journal_is_plain_json_for_any_reader(path: Path) -> None:
-    async def record() -> None:
-        bus = EventBus(Origin(session_id=SESSION))
-        async with JournalWriter(bus, path):
-            Player(bus).play(FULL_SESSION)
-
-    asyncio.run(record())
-
-    for line in path.read_bytes().split(b"\n")[:-1]:
-        record_ = json.loads(line)
-        assert {"v", "seq", "ts", "mono", "session_id", "run_id", "type", "data"} <= record_.keys()
-    assert os.stat(path).st_nlink == 1

@@ -9,61 +9,12 @@ from tests.support.table import table
 from tui_agent.session.export import code_span, escape_label, sanitise_markdown
 
 PIECES = (
-    *(
-        "<script>",
-        "</pre>",
-        "<!--",
-        "<?x",
-        "<https://a.b>",
-        "<javascript:x>",
-        "<a href='",
-        "'>",
-        "![i](http://e/x)",
-        "![",
-    ),
-    *(
-        "[x](javascript:x)",
-        "[x](java&#115;cript:x)",
-        "[x](<javascript:x>)",
-        "[x](https://a.b)",
-        "[x](\n",
-        "[r]: data:x",
-    ),
-    *(
-        "\n[r]:\n",
-        "javascript:x",
-        "[r]",
-        "`",
-        "``",
-        "```",
-        "\n```\n",
-        "\n~~~\n",
-        "\n````py\n",
-        "\\",
-        "\\`",
-        "\n",
-        "\n\n",
-    ),
-    *(
-        "> ",
-        "- ",
-        "    ",
-        "  ",
-        "1. ",
-        "words ",
-        "&lt;",
-        "# ",
-        "\n---\n",
-        "| a | b |",
-        "\t",
-        "(",
-        ")",
-        "]",
-        ":",
-        "[[",
-        '"',
-    ),
-)
+    "<script>", "</pre>", "<!--", "<?x", "<https://a.b>", "<javascript:x>", "<a href='", "'>", "![i](http://e/x)",
+    "![", "[x](javascript:x)", "[x](java&#115;cript:x)", "[x](<javascript:x>)", "[x](https://a.b)", "[x](\n",
+    "[r]: data:x", "\n[r]:\n", "javascript:x", "[r]", "`", "``", "```", "\n```\n", "\n~~~\n", "\n````py\n", "\\",
+    "\\`", "\n", "\n\n", "> ", "- ", "    ", "  ", "1. ", "words ", "&lt;", "# ", "\n---\n", "| a | b |", "\t", "(",
+    ")", "]", ":", "[[", '"',
+)  # fmt: skip
 SAFE = ("https:", "http:", "mailto:", "#", "/", "./", "../")
 
 

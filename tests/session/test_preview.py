@@ -1,11 +1,9 @@
 """The preview of a session: first prompt, last words, changed files, from a bounded part of its journal."""
 
-import os
 from pathlib import Path
 
 from tests.ui.app.saved_sessions import save
-from tui_agent.session.preview import HEAD_SIZE, TAIL_SIZE, read_preview
-from tui_agent.session.store import SessionStore
+from tui_agent.session.summary import HEAD_SIZE, PREVIEW_TAIL_SIZE, read_preview
 
 
 def test_a_preview_has_first_prompt_last_answer_and_changed_files(tmp_path: Path) -> None:
@@ -25,8 +23,8 @@ def test_a_preview_has_first_prompt_last_answer_and_changed_files(tmp_path: Path
 def test_a_long_journal_is_read_at_its_ends_only(tmp_path: Path) -> None:
     path = save(tmp_path, "one", tmp_path, "fix it", "Fixed.")
     *lines, last = path.read_text("utf-8").splitlines(keepends=True)
-    filler = "x" * 1_000 + "\n"
-    path.write_text("".join(lines[:3]) + filler * ((HEAD_SIZE + TAIL_SIZE) // 1_000 + 10) + "".join(lines[3:]) + last)
+    filler = ("x" * 1_000 + "\n") * ((HEAD_SIZE + PREVIEW_TAIL_SIZE) // 1_000 + 10)
+    path.write_text("".join(lines[:3]) + filler + "".join(lines[3:]) + last)
 
     preview = read_preview(path)
 
@@ -44,12 +42,3 @@ def test_damaged_and_missing_journals_have_an_empty_preview_or_none(tmp_path: Pa
     assert preview is not None
     assert (preview.prompt, preview.answer, preview.files) == ("", "", {})
     assert read_preview(tmp_path / "missing.jsonl") is None
-
-
-def test_the_journal_written_last_comes_first(tmp_path: Path) -> None:
-    for number, name in enumerate(("old", "new", "middle")):
-        path = save(tmp_path, name, tmp_path, name)
-        os.utime(path, ns=(0, {0: 1, 1: 3, 2: 2}[number] * 1_000_000_000))
-
-    assert [path.stem for path in SessionStore(tmp_path).newest_paths()] == ["new", "middle", "old"]
-    assert SessionStore(tmp_path / "none").newest_paths() == ()

@@ -2,36 +2,24 @@
 
 import asyncio
 import os
-import random
-import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
-from tests.support.examples import examples
+from tests.session.folded import stored
+from tests.session.real_agents import agent_for, bus_for, recorded
 from tests.support.table import table
-from tests.support.transcript_checks import validate_events
-from tui_agent.agent import AgentLoop
-from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import CompactionError
-from tui_agent.protocol.events import ApprovalRequested, MessageDelta, StepEnded, ToolEnded, ToolStarted
+from tui_agent.protocol.events import StepEnded, ToolEnded, ToolStarted
 from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
-from tui_agent.providers.scripted_provider import Reply, Say, Step, Think, Wait, call, fail, reply
-from tui_agent.session import Disk, JournalWriter, SessionStore, StoredSession, parse_journal
-from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of, waiting_messages
-
-REPOSITORY = Path(__file__).parents[2]
-
-Body = Callable[[AgentLoop, EventBus], Awaitable[None]]
+from tui_agent.providers.scripted_provider import Reply, Step, Wait, call, fail, reply
+from tui_agent.session import Disk, JournalWriter, SessionStore, parse_journal
+from tui_agent.session.history_fold import NOT_STARTED, messages_of
 
 
 async def heard(bus: EventBus, kind: type) -> None:
@@ -41,91 +29,6 @@ async def heard(bus: EventBus, kind: type) -> None:
             async for batch in events.batches():
                 if any(isinstance(envelope.event, kind) for envelope in batch):
                     return
-
-
-async def one_prompt(agent: AgentLoop, bus: EventBus) -> None:
-    await agent.run("do it")
-
-
-async def two_prompts(agent: AgentLoop, bus: EventBus) -> None:
-    await agent.run("do it")
-    await agent.run("and now?")
-
-
-async def aborted_while_it_streams(agent: AgentLoop, bus: EventBus) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(agent.run("do it"))
-        await heard(bus, MessageDelta)
-        agent.abort("the person said so")
-    await agent.run("and now?")
-
-
-async def aborted_while_it_works(agent: AgentLoop, bus: EventBus) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(agent.run("do it"))
-        await heard(bus, ToolStarted)
-        agent.abort("the person said so")
-    await agent.run("and now?")
-
-
-async def steered(agent: AgentLoop, bus: EventBus) -> None:
-    agent.follow_up("and then this")
-    agent.steer("but first that")
-    await agent.run("do it")
-
-
-async def denied(agent: AgentLoop, bus: EventBus) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(agent.run("do it"))
-        await heard(bus, ApprovalRequested)
-        request = agent.pending_calls[0]
-        agent.resolve_approval(request.request_id, ApprovalDecision(decision="deny", note="not that"))
-
-
-SCENES: dict[str, tuple[tuple[Step, ...], Body]] = {
-    "plain": (("Hello.",), one_prompt),
-    "two prompts": (("Hello.", "Bye."), two_prompts),
-    "thinking": ((reply(Think("hm"), "Hello."), "Bye."), two_prompts),
-    "calls": (
-        (
-            reply("Let me.", call("look", what="a"), call("leave", trace="x"), call("fail", reason="no")),
-            reply(call("nothing", x=1), call("look", wrong=1)),
-            "Done.",
-        ),
-        one_prompt,
-    ),
-    "retries": ((fail(), reply("Hel", fail("stream_cut")), "Hello."), one_prompt),
-    "gives up": ((fail("invalid_request"), "Hello."), two_prompts),
-    "cut": ((reply("Half an", call("leave", trace="never"), stop_reason="max_tokens"), "Done."), one_prompt),
-    "paused": ((reply("First half", stop_reason="pause_turn"), "second half."), one_prompt),
-    "empty": ((reply(Say("")), "Now."), one_prompt),
-    "aborted in its words": ((reply("Hel", Wait(asyncio.Event())), "Bye."), aborted_while_it_streams),
-    "aborted in its work": ((reply(call("look", what="a"), call("hang")), "Bye."), aborted_while_it_works),
-    "steered": ((reply(call("leave", trace="x")), "One.", "Two.", "Three."), steered),
-    "denied": ((reply(call("leave", trace="x")), "All right."), denied),
-}
-
-
-@table("name", SCENES)
-async def test_the_journal_gives_the_agents_conversation(tmp_path: Path, name: str) -> None:
-    steps, body = SCENES[name]
-    store = SessionStore(tmp_path / "sessions")
-    session = store.create(tmp_path)
-    bus = bus_for(session)
-    asking = {"policy": AskingPolicy(), "gate": ApprovalGate(interactive=True)} if name == "denied" else {}
-    async with recorded(session, bus):
-        session.announce(bus, "0")
-        agent = agent_for(session, bus, ScriptedProvider(steps), tmp_path / "effects", **asking)
-        await body(agent, bus)
-
-    loaded = store.load(session.id)
-
-    assert loaded.messages == tuple(agent.history.messages())
-    assert loaded.waiting == agent.waiting_messages
-    assert (loaded.problems, loaded.unfinished.closing) == ((), ())
-    if name != "paused":
-        said(loaded.messages)
-    validate_events(loaded.envelopes)
 
 
 ENDINGS: dict[str, tuple[Step, ...]] = {
@@ -172,7 +75,7 @@ async def test_an_effect_of_a_lost_response_is_known_wherever_the_journal_ends(
     begun = next(place for place, line in enumerate(lines) if b'"type":"tool.started"' in line)
     for end in range(begun + 1, len(lines) + 1):
         envelopes = parse_journal(b"".join(lines[:end])).envelopes
-        told = [*messages_of(envelopes), *waiting_messages(envelopes)]
+        told = [*messages_of(envelopes), *stored(envelopes).waiting]
         calls = [made.arguments for one in told if isinstance(one, AssistantMessage) for made in one.tool_calls]
         notices = [one for one in told if isinstance(one, UserMessage) and "trace='x'" in one.text]
         results = [one.text for one in told if isinstance(one, ToolResultMessage)]
@@ -180,129 +83,6 @@ async def test_an_effect_of_a_lost_response_is_known_wherever_the_journal_ends(
         repeated = {"trace": "x"} in calls and NOT_STARTED not in results
         assert len(notices) == (0 if repeated else 1), lines[end - 1]
     assert all(count == 1 for count in Counter((tmp_path / "effects").read_text().split()).values())
-
-
-async def test_a_session_continues_where_it_ended(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / "sessions")
-    first = store.create(tmp_path)
-    bus = bus_for(first)
-    async with recorded(first, bus):
-        first.announce(bus, "0")
-        agent = agent_for(first, bus, ScriptedProvider(["My name is Ada."]), tmp_path / "effects")
-        await agent.run("who are you?")
-
-    second = store.load(first.id)
-    bus = bus_for(second)
-    provider = ScriptedProvider(["As I said, Ada."])
-    async with recorded(second, bus):
-        second.announce(bus, "0")
-        await agent_for(second, bus, provider, tmp_path / "effects").run("who?")
-
-    assert said(provider.requests[0].messages) == [
-        ("user", "who are you?"),
-        ("assistant", "My name is Ada."),
-        ("user", "who?"),
-    ]
-    third = store.load(first.id)
-    assert [role for role, _ in said(third.messages)] == ["user", "assistant", "user", "assistant"]
-    numbers = [envelope.seq for envelope in third.envelopes]
-    assert numbers == sorted(set(numbers))
-
-
-KILLED = """
-import asyncio, sys
-from pathlib import Path
-from tests.session.real_agents import agent_for, bus_for, recorded
-from tui_agent.providers import ScriptedProvider
-from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.session import SessionStore
-
-async def main(root):
-    store = SessionStore(root / "sessions")
-    session = store.load("killed")
-    bus = bus_for(session)
-    async with recorded(session, bus) as recorder:
-        session.announce(bus, "0")
-        steps = [reply(f"step {n}", call("look", what=str(n)), call("leave", trace=f"{session.next_seq}.{n}"))
-                 for n in range(10_000)]
-        agent = agent_for(session, bus, ScriptedProvider(steps), root / "effects", before_effects=recorder.flush)
-        print("on", flush=True)
-        await agent.run("work")
-
-asyncio.run(main(Path(sys.argv[1])))
-"""
-
-
-def killed_while_it_works(root: Path, seconds: float) -> StoredSession:
-    """Resume the session in a process of its own, kill it, and load the session."""
-    command = [sys.executable, "-c", KILLED, str(root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as agent:
-        assert agent.stdout is not None
-        assert agent.stdout.readline() == b"on\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            agent.wait(seconds)
-        os.kill(agent.pid, signal.SIGKILL)
-        assert agent.wait() == -signal.SIGKILL
-    return SessionStore(root / "sessions").load("killed")
-
-
-def answers_to_traces(session: StoredSession) -> dict[str, str]:
-    """Return the one result of each call with an effect, by effect."""
-    answers: dict[str, str] = {}
-    traces: dict[str, str] = {}
-    for message in session.messages:
-        if isinstance(message, AssistantMessage):
-            traces = {call.id: str(call.arguments["trace"]) for call in message.tool_calls if call.name == "leave"}
-        elif isinstance(message, ToolResultMessage) and message.call_id in traces:
-            trace = traces.pop(message.call_id)
-            assert trace not in answers
-            answers[trace] = message.text
-    return answers
-
-
-@pytest.mark.slow
-def test_after_any_kill_every_effect_is_known_or_reported_as_uncertain(tmp_path: Path) -> None:
-    SessionStore(tmp_path / "sessions").create(tmp_path, "killed")
-    chance = random.Random(3)
-    for _ in range(examples(6, 3)):
-        session = killed_while_it_works(tmp_path, 0.05 + chance.random() * 0.3)
-
-        said(session.messages)
-        answers = answers_to_traces(session)
-        # On a busy machine the first kill may come before the first effect.
-        path = tmp_path / "effects"
-        effects = path.read_text().split("\n")[:-1] if path.exists() else []
-        assert len(effects) == len(set(effects))
-        for trace in effects:
-            assert answers[trace] in (f"left {trace}", OUTCOME_UNKNOWN)
-        for trace in answers.keys() - set(effects):
-            assert answers[trace] in (NOT_STARTED, OUTCOME_UNKNOWN)
-
-
-@pytest.mark.slow
-def test_the_next_request_of_a_killed_session_is_valid(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / "sessions")
-    store.create(tmp_path, "killed")
-    killed_while_it_works(tmp_path, 0.3)
-    before = (tmp_path / "effects").read_text()
-
-    provider = ScriptedProvider(["Here I am again."])
-
-    async def go_on() -> StoredSession:
-        session = store.load("killed")
-        bus = bus_for(session)
-        async with recorded(session, bus):
-            session.announce(bus, "0")
-            await agent_for(session, bus, provider, tmp_path / "effects").run("go on")
-        return store.load("killed")
-
-    session = asyncio.run(go_on())
-
-    assert said(provider.requests[0].messages)[-1] == ("user", "go on")
-    assert said(session.messages)[-1] == ("assistant", "Here I am again.")
-    assert session.unfinished.closing == ()
-    assert (tmp_path / "effects").read_text() == before
-    assert messages_of(session.envelopes) == session.messages
 
 
 async def test_a_compaction_can_be_undone_after_a_restart(tmp_path: Path) -> None:

@@ -21,8 +21,6 @@ from tui_agent.protocol.events import (
     SessionCreated,
     SessionLoaded,
     SessionRenamed,
-    ToolOutput,
-    ToolQueued,
 )
 from tui_agent.protocol.messages import UserMessage, user_message
 from tui_agent.session.journal import JournalFile
@@ -88,17 +86,6 @@ def test_names_that_are_not_plain_file_names_are_refused(store: SessionStore, tm
         with pytest.raises(ConfigurationError, match="cannot name a session"):
             action()
     assert not store.root.exists()
-
-
-def test_a_taken_random_name_is_replaced(store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class _Drawn:
-        def __init__(self, name: str) -> None:
-            self.hex = name
-
-    drawn = iter([_Drawn("aaaaaaaaaaaaaaaa"), _Drawn("aaaaaaaaaaaaaaaa"), _Drawn("bbbbbbbbbbbbbbbb")])
-    monkeypatch.setattr("uuid.uuid4", lambda: next(drawn))
-
-    assert [store.create(tmp_path).id, store.create(tmp_path).id] == ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]
 
 
 def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
@@ -274,26 +261,6 @@ def test_a_line_of_housekeeping_does_not_make_a_session_the_newest(store: Sessio
     assert store.latest(Path("/somewhere")).session == store.list()[0]
 
 
-def test_a_session_without_a_message_counts_from_its_start(store: SessionStore) -> None:
-    keep(store, "silent", [told(SessionCreated(id="silent", cwd="/somewhere"), 7)])
-    keep(store, "damaged", [], end='{"type":"message.ended"}\n{"type":"message.ended","data":{"message":7}}\n')
-
-    found = {summary.id: summary for summary in store.list()}
-
-    assert found["silent"].last_message == found["silent"].started == 7
-    assert found["damaged"].last_message == found["damaged"].started
-
-
-def test_the_last_message_is_found_before_any_amount_of_output(store: SessionStore) -> None:
-    output = ToolOutput(call_id="c", stream="stdout", chunk='"message.ended" ' * 20_000, bytes_total=1)
-    arguments = {"path": "x" * 9_000, "pattern": "message.ended"}
-    named = ToolQueued(call_id="c", name="grep", args_raw=arguments, index=0)
-    envelopes = _at(play((PlayedRun("y" * 200_000),)), 10)
-    keep(store, "long", [*envelopes, *(told(event, 99, 1_000) for event in (output, named, output))])
-
-    assert [summary.last_message for summary in store.list()] == [10]
-
-
 @given(played_sessions, st.integers(1, 700))
 def test_the_last_message_is_that_of_the_whole_journal(session: tuple[PlayedRun, ...], piece: int) -> None:
     envelopes = [replace(envelope, ts=envelope.seq) for envelope in play(session)]
@@ -368,15 +335,3 @@ def test_an_open_session_is_not_deleted(store: SessionStore) -> None:
     journal.close()
 
     assert path.stat().st_size > 0
-
-
-def test_a_session_that_cannot_be_deleted_is_named(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep(store, "stuck", [])
-    monkeypatch.setattr("os.unlink", _refuse)
-
-    with pytest.raises(SessionError, match="Session stuck cannot be deleted: Operation not permitted"):
-        store.delete("stuck")
-
-
-def _refuse(*_: object, **__: object) -> None:
-    raise PermissionError(1, "Operation not permitted")

@@ -3,18 +3,12 @@
 from pathlib import Path
 
 from tests.session.played_sessions import FULL_SESSION, PlayedRun, play
-from tests.session.test_history_fold import until
 from tests.session.test_store import keep
 from tui_agent.context import ConversationHistory
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
-    RunEnded,
-    SessionCreated,
-    SessionLoaded,
     SessionRepaired,
-    ToolEnded,
-    ToolStarted,
 )
 from tui_agent.protocol.messages import user_message
 from tui_agent.session.store import SessionStore
@@ -26,33 +20,6 @@ def announced(session: StoredSession) -> list[Envelope]:
     with bus.subscribe(merge=False) as subscription:
         session.announce(bus, "1.2")
         return subscription.drain()
-
-
-def test_an_unsaved_session_has_an_id_and_no_path() -> None:
-    session = StoredSession.ephemeral(Path("/here"))
-
-    (first,) = announced(session)
-
-    assert first.event == SessionCreated(id=session.id, path=None, cwd="/here", version="1.2")
-    assert StoredSession.ephemeral(Path("/here"), "named").id == "named"
-    assert session.id != StoredSession.ephemeral(Path("/here")).id
-
-
-def test_open_state_is_closed_under_its_own_origin(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path)
-    envelopes = until(play(FULL_SESSION), ToolStarted, 2)
-    keep(store, "broken", envelopes)
-
-    told = announced(store.load("broken"))
-
-    assert isinstance(told[0].event, SessionLoaded)
-    assert isinstance(told[1].event, SessionRepaired)
-    assert told[1].event.what == (
-        "The last run was interrupted (work outcome unknown, work not started, work not started, work finished)."
-    )
-    ended = [envelope for envelope in told if isinstance(envelope.event, ToolEnded | RunEnded)]
-    assert len(ended) == 4
-    assert {envelope.origin.run_id for envelope in ended} == {"run_1"}
 
 
 def test_damage_is_reported_briefly(tmp_path: Path) -> None:

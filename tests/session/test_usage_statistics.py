@@ -5,7 +5,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from tui_agent.session.usage_statistics import read_statistics
+from tui_agent.session.journal_counts import read_statistics
 
 DAY, NEXT = date(2026, 3, 1), date(2026, 3, 2)
 
@@ -93,20 +93,3 @@ def test_the_tables_have_a_row_for_each_sum(tmp_path: Path) -> None:
         ["…" + "x" * 33, "1", "2k", "40", "%", "40", "$0.50"],
     ]
     assert read_statistics(tmp_path, []).lines(80) == ["No saved session has used any tokens."]
-
-
-def test_of_a_known_journal_only_what_was_added_is_read(tmp_path: Path) -> None:
-    path = journal(
-        tmp_path, "one", event("session.created", cwd="/a"), event("run.started", model="big"), used(9, 1, 1.0)
-    )
-    read_statistics(tmp_path, [path])
-    with path.open("r+b") as file:
-        # Nothing changes the lines of a journal: if they were read again, they would not count any more.
-        file.write(b"x" * (path.stat().st_size - 1))
-    with path.open("a") as file:
-        file.write(used(5, 1, 1.5, day=NEXT) + "\n")
-
-    found = read_statistics(tmp_path, [path])
-
-    assert (found.total.input_tokens, found.total.cost, set(found.models)) == (14, 1.5, {"big"})
-    assert {day: figures.cost for day, figures in found.days.items()} == {"2026-03-01": 1.0, "2026-03-02": 0.5}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.folded import same_conversation
+from tests.session.folded import same_conversation, stored
 from tests.session.played_sessions import SESSION, PlayedRun, Player, played_sessions
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
 from tests.support.transcript_checks import validate_events, validate_history
@@ -19,13 +19,13 @@ from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SessionRepaired, ToolEnded, ToolStarted
+from tui_agent.protocol.events import ApprovalRequested, ToolEnded, ToolStarted
 from tui_agent.protocol.messages import JsonObject, TextBlock, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 from tui_agent.protocol.tool import Tool
 from tui_agent.providers import ScriptedProvider, Wait, fail
 from tui_agent.providers.scripted_provider import Step, call, reply
-from tui_agent.session import SessionStore, StoredSession, resumable_conversation, unfinished
+from tui_agent.session import SessionStore, StoredSession, unfinished
 
 APPROVE, DENY = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny", note="not any more")
 
@@ -53,9 +53,11 @@ class Desk:
         session: StoredSession,
         steps: Sequence[Step],
         until: Callable[[AgentLoop], Awaitable[None]],
+        *,
+        is_killed: bool = True,
         **config: object,
     ) -> StoredSession:
-        """Run an agent until `until` returns; return the session as a kill at that moment leaves it."""
+        """Run an agent until `until` returns; return the session as a kill or an orderly exit then leaves it."""
         bus = bus_for(session)
         async with recorded(session, bus) as recorder:
             session.announce(bus, "0", resume_pending_calls=True)
@@ -63,30 +65,14 @@ class Desk:
             async with asyncio.TaskGroup() as tasks:
                 run = tasks.create_task(agent.run(None if session.resumable_conversation else "do it"))
                 await until(agent)
-                await recorder.flush()
-                self.killed += 1
-                copied = self.store.root / f"killed{self.killed}.jsonl"
-                shutil.copy(recorder.path, copied)
-                run.cancel()
-        return self.store.load(copied.stem)
-
-    async def work_and_leave(
-        self,
-        session: StoredSession,
-        steps: Sequence[Step],
-        until: Callable[[AgentLoop], Awaitable[None]],
-        **config: object,
-    ) -> StoredSession:
-        """Run an agent until `until` returns, then exit in an orderly way; return the saved session."""
-        bus = bus_for(session)
-        async with recorded(session, bus):
-            session.announce(bus, "0", resume_pending_calls=True)
-            agent = self.agent(session, bus, steps, **config)
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(agent.run(None if session.resumable_conversation else "do it"))
-                await until(agent)
-                agent.abort(f"{PROGRAM_QUIT} (SIGTERM)")
-        return self.store.load(session.id)
+                if not is_killed:
+                    agent.abort(f"{PROGRAM_QUIT} (SIGTERM)")
+                else:
+                    await recorder.flush()
+                    self.killed += 1
+                    shutil.copy(recorder.path, self.store.root / f"killed{self.killed}.jsonl")
+                    run.cancel()
+        return self.store.load(f"killed{self.killed}" if is_killed else session.id)
 
     async def end(
         self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision, **config: object
@@ -146,44 +132,26 @@ def fresh(desk: Desk) -> StoredSession:
     return desk.store.create(desk.store.root.parent, "talk")
 
 
-async def test_the_session_asks_again_and_an_approval_runs_the_call(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
-    assert killed.resumable_conversation is not None
-    before = killed.resumable_conversation.calls[0].request
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_the_session_asks_again_and_an_approval_runs_the_call(desk: Desk, is_killed: bool) -> None:
+    left = await desk.work(fresh(desk), [reply("Leaving.", LEAVE)], until_asked(), is_killed=is_killed)
+    assert left.resumable_conversation is not None
+    before = left.resumable_conversation.calls[0].request
+    assert before is not None
+    for _ in range(2):
+        left = await desk.work(left, [], until_asked(), is_killed=is_killed)
 
-    told = await desk.end(killed, ["Done."], APPROVE)
+    told = await desk.end(left, ["Done."], APPROVE)
 
     (request,) = (event for event in told if isinstance(event, ApprovalRequested))
-    assert before is not None
     assert (request.tool, request.args, request.digest) == (before.tool, before.args, before.digest)
     assert desk.left == ["first"]
-    assert said(desk.store.load(killed.id).messages) == [
+    assert said(desk.store.load(left.id).messages) == [
         ("user", "do it"),
         ("assistant", "Leaving."),
         ("tool_result", "left first"),
         ("assistant", "Done."),
     ]
-
-
-async def test_a_denial_stands_and_the_model_continues(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-
-    await desk.end(killed, ["Then not."], DENY)
-
-    assert desk.left == []
-    assert "not any more" in desk.store.load(killed.id).messages[2].text
-
-
-async def test_siblings_resume_in_order_and_ended_calls_do_not_run_again(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK, LEAVE_TOO)], until_asked(1))
-    assert killed.resumable_conversation is not None
-
-    told = await desk.end(killed, ["Done."], APPROVE, APPROVE)
-
-    assert [event.name for event in told if isinstance(event, ToolStarted)].count("look") <= 1
-    assert desk.left == ["first", "second"]
-    results = [message.text for message in desk.store.load(killed.id).messages if message.role == "tool_result"]
-    assert [text.split("\u2028")[0] for text in results] == ["left first", "a.py is there", "left second"]
 
 
 async def test_a_read_that_ended_meanwhile_keeps_its_result(desk: Desk) -> None:
@@ -224,48 +192,6 @@ async def test_a_sibling_with_unknown_outcome_is_not_repeated(desk: Desk) -> Non
     assert desk.left == ["first"]
 
 
-async def test_the_request_survives_repeated_kills(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-    for _ in range(3):
-        killed = await desk.work(killed, [], until_asked())
-
-    await desk.end(killed, ["Done."], APPROVE)
-
-    assert desk.left == ["first"]
-
-
-async def test_after_each_orderly_exit_the_session_asks_again(desk: Desk) -> None:
-    left = await desk.work_and_leave(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
-    assert left.unfinished.closing == ()
-    assert left.resumable_conversation is not None
-    before = left.resumable_conversation.calls[0].request
-    assert before is not None
-    for _ in range(2):
-        left = await desk.work_and_leave(left, [], until_asked())
-
-    told = await desk.end(left, ["Done."], APPROVE)
-
-    (request,) = (event for event in told if isinstance(event, ApprovalRequested))
-    assert (request.tool, request.args, request.digest) == (before.tool, before.args, before.digest)
-    assert desk.left == ["first"]
-    assert said(desk.store.load(left.id).messages) == [
-        ("user", "do it"),
-        ("assistant", "Leaving."),
-        ("tool_result", "left first"),
-        ("assistant", "Done."),
-    ]
-
-
-async def test_after_an_orderly_exit_later_calls_run_after_the_approval(desk: Desk) -> None:
-    left = await desk.work_and_leave(fresh(desk), [reply(LOOK, LEAVE, LEAVE_TOO)], until_asked())
-    assert left.resumable_conversation is not None
-    assert [each.fate for each in left.resumable_conversation.calls] == ["not_started", "not_started"]
-
-    await desk.end(left, ["Done."], APPROVE, APPROVE)
-
-    assert desk.left == ["first", "second"]
-
-
 async def test_a_request_that_the_user_cancelled_is_not_repeated(desk: Desk) -> None:
     bus = bus_for(session := fresh(desk))
     async with recorded(session, bus):
@@ -280,7 +206,7 @@ async def test_a_request_that_the_user_cancelled_is_not_repeated(desk: Desk) -> 
 
 
 async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
-    left = await desk.work_and_leave(fresh(desk), [reply(LEAVE)], until_asked())
+    left = await desk.work(fresh(desk), [reply(LEAVE)], until_asked(), is_killed=False)
 
     assert [message.text for message in left.messages][-1] == (
         "Cancelled: the program exited (SIGTERM). The call was not run."
@@ -293,37 +219,6 @@ async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
     again = desk.store.load(left.id)
     assert (again.resumable_conversation, again.unfinished.closing) == (None, ())
     assert again.messages == tuple(agent.history.messages())
-
-
-async def test_waiting_calls_that_are_not_resumed_are_reported_as_not_run(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-    bus = bus_for(killed)
-    with bus.subscribe(merge=False) as heard:
-        async with recorded(killed, bus):
-            killed.announce(bus, "0")
-        told = [envelope.event for envelope in heard.drain()]
-
-    (repaired,) = (event for event in told if isinstance(event, SessionRepaired))
-    assert "leave not started" in repaired.what
-    assert [event.by for event in told if isinstance(event, ApprovalResolved)] == ["cancel"]
-    closed = desk.store.load(killed.id)
-    assert closed.resumable_conversation is None
-    assert closed.messages[-1].role == "tool_result"
-
-
-async def test_a_new_input_reports_waiting_calls_as_not_run(desk: Desk) -> None:
-    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
-    bus = bus_for(killed)
-    async with recorded(killed, bus):
-        killed.announce(bus, "0", resume_pending_calls=True)
-        agent = desk.agent(killed, bus, ["Something else."])
-        report = await agent.run("Do something else")
-
-    assert report.reason == "done"
-    assert desk.left == []
-    assert agent.pending_calls == ()
-    roles = [message.role for message in agent.history.messages()]
-    assert roles == ["user", "assistant", "tool_result", "user", "assistant"]
 
 
 @pytest.mark.slow
@@ -340,7 +235,7 @@ def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     asking = [place for place, envelope in enumerate(told, 1) if isinstance(envelope.event, ApprovalRequested)]
     part = told[: data.draw(st.sampled_from(asking or [len(told)]))]
 
-    end = resumable_conversation(part)
+    end = stored(part).resumable_conversation
 
     if end is None:
         return
@@ -352,7 +247,7 @@ def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     validate_history(history.messages())
     closing = unfinished(part, {call.call_id for call in end.calls}).closing
     closed = [*part, *(Envelope(each.event, part[-1].seq + 1, 0, 0.0, each.origin) for each in closing)]
-    again = resumable_conversation(closed)
+    again = stored(closed).resumable_conversation
     assert again is not None
     assert [(call.call_id, call.request is not None) for call in again.calls] == [
         (call.call_id, call.request is not None) for call in end.calls
@@ -380,8 +275,7 @@ async def test_an_effect_of_a_broken_response_does_not_run_again_after_a_resume(
         await until_asked()(agent)
 
     steps = [reply("Leaving.", LEAVE_TOO, Wait(gate), fail("stream_cut")), reply("Leaving.", LEAVE, LEAVE_TOO)]
-    work = desk.work if is_killed else desk.work_and_leave
-    left = await work(fresh(desk), steps, until, **settings)
+    left = await desk.work(fresh(desk), steps, until, is_killed=is_killed, **settings)
     assert desk.left == ["second"]
 
     await desk.end(left, ["Done.", "Done."], APPROVE, **{**settings, "policy": FirstAsks()})

@@ -261,28 +261,6 @@ async def test_an_exit_leaves_the_changes_for_the_next_session(tmp_path: Path, a
     assert all("discarded" in text and "the user sent a message instead of an answer" in text for text in texts)
 
 
-async def test_without_a_resume_the_changes_are_discarded_and_named(tmp_path: Path) -> None:
-    desk = Desk.fresh(tmp_path / "first")
-    session = desk.store.create(desk.workspace, SESSION)
-    photographer = Photographer(desk, session)
-    await desk.work(photographer, session, [reply(COMMANDS[0]), "Done."])
-    asked = next(one.seq for one in desk.store.load(SESSION).envelopes if isinstance(one.event, ApprovalRequested))
-    killed = photographer.killed_at(asked, tmp_path / "killed")
-
-    left = killed.store.load(SESSION)
-    (layer,) = left.abandoned_layers()
-    assert killed.tool.layers.waiting(layer) is not None
-    assert left.abandoned_layers(resume_pending_calls=True) == ()
-    bus = bus_for(left)
-    async with recorded(left, bus):
-        left.announce(bus, "0")
-    after = killed.store.load(SESSION)
-    assert settled(after, ChangesDiscarded) == Counter(["a"])
-    assert "none of its changes were kept" in after.messages[-1].text
-    assert (after.abandoned_layers(), after.resumable_conversation) == ((), None)
-    validate_events(after.envelopes)
-
-
 async def test_a_lost_layer_does_not_run_the_command_again(tmp_path: Path) -> None:
     desk = Desk.fresh(tmp_path / "first")
     session = desk.store.create(desk.workspace, SESSION)

@@ -19,6 +19,7 @@ PRELOADED = (
     "tui_agent.__main__",
     "tui_agent.cli.command_line",
     "tui_agent.cli.interactive",
+    "tui_agent.ui.app.app_start",
     "tui_agent.workbench.workbench",
     "tui_agent.headless",
     "tui_agent.providers.anthropic_sdk",

@@ -1,18 +1,9 @@
 """A table tries every row and reports each one that failed; a room over its budget is named."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.cpu_time import overdrawn, room_of
 from tests.support.table import table
-
-
-@table("number", [1, 2])
-@table("text, length", [("a", 1), ("bc", 2)])
-async def test_tables_are_combined(number: int, text: str, length: int, tmp_path: Path) -> None:
-    assert (len(text) == length, list(tmp_path.iterdir())) == (True, []), "each row has a directory of its own"
-    (tmp_path / f"{number}{text}").touch()
 
 
 def test_every_row_is_tried_and_each_failure_shown() -> None:

@@ -1,11 +1,7 @@
 """The emulator shows the screen of a terminal, and the pty carries typed input."""
 
-import os
-import sys
-from pathlib import Path
-
 from .screen_buffer import ScreenBuffer
-from .terminal import FRAME_BEGINS, FRAME_ENDS, Terminal, whole_frames
+from .terminal import FRAME_BEGINS, FRAME_ENDS, whole_frames
 
 
 def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
@@ -14,26 +10,6 @@ def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
     for piece in pieces:
         screen.feed(piece)
     return screen.lines
-
-
-def test_text_is_placed_wrapped_and_scrolled() -> None:
-    assert shown("one\r\ntwo") == ["one", "two", ""]
-    assert shown("\x1b[2;3Hhere") == ["", "  here", ""]
-    assert shown("0123456789ab") == ["0123456789", "ab", ""]
-    assert shown("1\r\n2\r\n3\r\n4") == ["2", "3", "4"]
-    assert shown("日本", columns=3) == ["日", "本", ""]
-
-
-def test_sequences_may_be_split_and_unknown_ones_are_ignored() -> None:
-    assert shown("a\x1b[", "2;2", "Hb") == ["a", " b", ""]
-    assert shown("a\x1b]0;title\x07b\x1b[?2026$pc\x1b[>4;1md") == ["abcd", "", ""]
-
-
-def test_lines_and_screens_are_erased() -> None:
-    assert shown("abcdef\x1b[1;3H\x1b[K") == ["ab", "", ""]
-    assert shown("abcdef\x1b[1;3H\x1b[1K") == ["   def", "", ""]
-    assert shown("abc\r\ndef\x1b[1;2H\x1b[J") == ["a", "", ""]
-    assert shown("abc\r\ndef\x1b[2J") == ["", "", ""]
 
 
 def test_a_part_of_the_screen_scrolls_in_both_directions() -> None:
@@ -54,16 +30,6 @@ def test_the_alternate_screen_leaves_the_main_one_as_it_was() -> None:
     assert screen.left_behind == []
 
 
-def test_cells_with_equal_styles_compare_equal() -> None:
-    screen = ScreenBuffer(20, 1)
-    screen.feed("\x1b[1;31mkey\x1b[0m words \x1b[1;31mother\x1b[0m")
-
-    assert screen.look_of("key") == screen.look_of("other")
-    assert screen.look_of("key") != screen.look_of("words")
-    assert screen.look_of("key words", 4) == screen.look_of("words")
-    assert screen.look_of("nothing") is None
-
-
 def test_an_incomplete_frame_is_not_shown() -> None:
     begins, ends = FRAME_BEGINS, FRAME_ENDS
 
@@ -72,13 +38,3 @@ def test_an_incomplete_frame_is_not_shown() -> None:
     assert whole_frames(f"a{begins}b{ends}{begins}c") == (f"a{begins}b{ends}", f"{begins}c")
     for cut in range(1, len(begins)):
         assert whole_frames(f"a{begins[:cut]}") == ("a", begins[:cut])
-
-
-def test_a_program_receives_typed_input_and_its_last_output_is_shown(tmp_path: Path) -> None:
-    program = "name = input('who? '); print('x' * 100_000); print('hello', name)"
-    with Terminal([sys.executable, "-c", program], cwd=tmp_path, environment={"PATH": os.environ["PATH"]}) as terminal:
-        terminal.wait_for("who?")
-        terminal.write("me\r")
-        assert terminal.wait_for_end() == 0
-        assert "hello me" in terminal.screen.text
-        assert terminal.left_behind == []

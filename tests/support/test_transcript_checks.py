@@ -1,4 +1,4 @@
-"""The validators find faults: each invariant is broken once."""
+"""The validators find faults: one fault of each kind."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,8 +14,6 @@ from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     HookStarted,
-    MessageDelta,
-    MessageDiscarded,
     MessageEnded,
     MessageStarted,
     RunEnded,
@@ -24,7 +22,6 @@ from tui_agent.protocol.events import (
     StepStarted,
     ToolBatchEnded,
     ToolBatchStarted,
-    ToolBlockedOn,
     ToolEnded,
     ToolProgress,
     ToolQueued,
@@ -91,53 +88,18 @@ def run_started() -> RunStarted:
     return RunStarted(input="x", trigger="prompt", model="m", mode=PermissionMode.ASK)
 
 
-def test_a_whole_run_with_parallel_calls_passes() -> None:
-    events = envelopes_of(
-        run_started(),
-        ToolBatchStarted(batch_id="b", strategy="auto"),
-        queued("1", 0),
-        queued("2", 1),
-        ToolBlockedOn(call_id="2", what="approval"),
-        asked("2"),
-        started("1"),
-        ToolUpdated(call_id="1", partial=ToolResult(), n=1),
-        answered("2"),
-        started("2"),
-        ended("2", 1),
-        ended("1", 0),
-        *result("1"),
-        *result("2"),
-        ToolBatchEnded(batch_id="b", strategy="auto", call_ids=("1", "2"), total_ms=1, busy_ms=1),
-        RunEnded(reason="done"),
-    )
-
-    validate_events(events)
-
-
 BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
     "never ended": ([queued("c")], "never ended"),
     "never answered": (one_call()[:3], "no result message"),
-    "queued twice": ([queued("c"), *one_call()], "queued before"),
-    "ended twice": ([*one_call()[:3], ended("c"), *result("c")], "ended before"),
     "never queued": ([ended("c")], "never queued"),
-    "started twice": ([queued("c"), started("c"), started("c"), ended("c"), *result("c")], "not waiting"),
     "ok without a start": ([queued("c"), ended("c"), *result("c")], "never started"),
-    "refused after a start": (
-        [queued("c"), started("c"), ended("c", status="denied_policy", is_error=True)],
-        "but it was started",
-    ),
     "error flag": ([queued("c"), started("c"), ended("c", is_error=True)], "is_error=True"),
-    "index": ([queued("c"), started("c"), ended("c", index=4), *result("c")], "queued as 0"),
     "update before the start": ([queued("c"), ToolProgress(call_id="c", text="")], "not running"),
-    "update after the end": ([*one_call()[:3], ToolProgress(call_id="c", text="")], "not running"),
     "update number": (
         [queued("c"), started("c"), ToolUpdated(call_id="c", partial=ToolResult(), n=2), ended("c")],
         "says 2",
     ),
-    "waiting after the start": ([queued("c"), started("c"), ToolBlockedOn(call_id="c", what="slot")], "not waiting"),
     "result before the end": ([queued("c"), started("c"), *result("c"), ended("c")], "before it ended"),
-    "result of nothing": (result("c"), "never queued"),
-    "two results": ([*one_call(), *result("c")], "twice"),
     "other text than shown": ([*one_call()[:3], *result("c", "raw")], "get different results"),
     "results against call order": (
         [
@@ -148,14 +110,6 @@ BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
         ],
         "against call order",
     ),
-    "batch names": (
-        [
-            ToolBatchStarted(batch_id="b", strategy="auto"),
-            *one_call(),
-            ToolBatchEnded(batch_id="b", strategy="auto", call_ids=("x",), total_ms=0, busy_ms=0),
-        ],
-        "queued were",
-    ),
     "batch ends early": (
         [
             ToolBatchStarted(batch_id="b", strategy="auto"),
@@ -164,37 +118,12 @@ BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
         ],
         "has not ended",
     ),
-    "batch in a batch": (
-        [ToolBatchStarted(batch_id="b", strategy="auto"), ToolBatchStarted(batch_id="c", strategy="auto")],
-        "still open",
-    ),
-    "index in a batch": ([ToolBatchStarted(batch_id="b", strategy="auto"), queued("c", 3)], "expected 0"),
     "question never answered": ([queued("c"), asked(), ended("c", status="cancelled", is_error=True)], "still open"),
-    "question answered twice": ([queued("c"), asked(), answered(), answered(), *one_call()[1:]], "without a beginning"),
-    "question answered late": ([*one_call(), answered()], "over already"),
     "hook never answered": ([HookStarted(event="before_tool", name="h", call_id="c")], "never ended"),
     "message never ended": ([MessageStarted(message_id="m", role="assistant")], "never ended"),
-    "delta of nothing": ([MessageDelta(message_id="m", kind="text", delta="x")], "not open"),
-    "message begins twice": ([MessageStarted(message_id="m", role="user")] * 2, "began"),
-    "message under a false name": (
-        [
-            MessageStarted(message_id="m", role="user"),
-            MessageEnded(message_id="m", message=user_message("x").model_copy(update={"id": "n"})),
-        ],
-        "carries",
-    ),
-    "run ends twice": ([run_started(), RunEnded(reason="done"), RunEnded(reason="done")], "after run"),
-    "told after the end": (
-        [run_started(), RunEnded(reason="done"), StatusChanged(status="idle")],
-        "after run",
-    ),
     "run ends with an open step": (
         [run_started(), StepStarted(index=0, kind="initial"), RunEnded(reason="done")],
         "still open",
-    ),
-    "next step before the results": (
-        [*one_call()[:3], StepStarted(index=1, kind="tool_followup")],
-        "no result message",
     ),
 }
 
@@ -216,74 +145,12 @@ def test_numbers_have_no_gaps_and_time_never_goes_back() -> None:
     validate_events([first, third], gaps=True)
 
 
-def test_the_beginning_of_a_session_may_have_open_ends() -> None:
-    validate_events(envelopes_of(run_started(), queued("c"), started("c")), complete=False)
-
-
-def test_calls_of_a_discarded_message_need_no_result() -> None:
-    validate_events(
-        envelopes_of(
-            MessageStarted(message_id="m", role="assistant"),
-            queued("c"),
-            ended("c", status="cancelled", is_error=True),
-            MessageDiscarded(message_id="m", reason="retry"),
-        )
-    )
-
-
-def adopting(name: str, first: str, *, read_only: bool = True) -> list[AgentEvent]:
-    start = started(name).model_copy(update={"adopted_from": first, "read_only": read_only})
-    return [queued(name), start, ended(name), *result(name)]
-
-
-def discarded(name: str) -> list[AgentEvent]:
-    end = ended(name, status="cancelled", is_error=True)
-    opened = MessageStarted(message_id="m", role="assistant")
-    return [opened, queued(name), started(name), MessageDiscarded(message_id="m", reason="retry"), end]
-
-
-def test_a_call_may_adopt_a_call_that_was_started_for_a_discarded_answer() -> None:
-    validate_events(envelopes_of(*discarded("1"), *adopting("2", "1")))
-
-
-@pytest.mark.parametrize(
-    ("events", "fault"),
-    [
-        (adopting("2", "1"), "not there to be taken"),
-        ([*one_call("1"), *adopting("2", "1")], "not there to be taken"),
-    ],
-)
-def test_an_invalid_adoption_is_named(events: list[AgentEvent], fault: str) -> None:
-    with pytest.raises(AssertionError, match=fault):
-        validate_events(envelopes_of(*events))
-
-
-def test_a_start_without_execution_is_allowed_if_starts_are_balanced() -> None:
-    end = ended("c", status="skipped_hook")
-
-    events = envelopes_of(queued("c"), started("c"), end, *result("c"))
-
-    validate_events(events, balanced=True)
-
-
 def assistant(*names: str) -> AssistantMessage:
     return AssistantMessage(content=tuple(ToolCall(id=name, name="t") for name in names))
 
 
 def answer(name: str) -> ToolResultMessage:
     return ToolResultMessage(call_id=name, tool_name="t", content=TEXT)
-
-
-def test_a_valid_conversation_passes() -> None:
-    validate_history(
-        [user_message("a"), assistant("1", "2"), answer("1"), answer("2"), user_message("b"), user_message("c")]
-    )
-
-
-def test_a_paused_answer_may_be_followed_by_another() -> None:
-    paused = assistant().model_copy(update={"stop_reason": "pause_turn"})
-
-    validate_history([user_message("a"), paused, assistant("1"), answer("1")])
 
 
 @table(

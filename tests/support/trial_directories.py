@@ -9,8 +9,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.trial import KeepSelection, KeptChanges, ProposedChanges, ProposedFile
-from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import read_file_state
+from tui_agent.tools.file_states import ContentStore, read_file_state
 
 RESULT = "result.json"
 

@@ -1,10 +1,12 @@
 """Fixtures: a workspace in a temporary directory, and the two search engines."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.programs import development_program, path_with, path_without
+from tui_agent.tools.processes.orphans import become_subreaper, resign_as_subreaper
 from tui_agent.tools.search.search_engine import Ripgrep, find_ripgrep
 from tui_agent.tools.workspace import Workspace
 
@@ -43,3 +45,11 @@ def engine(
     found = find_ripgrep(root)
     assert (found is not None) == (request.param == "ripgrep")
     return found
+
+
+@pytest.fixture
+def subreaper() -> Iterator[None]:
+    """Let this process adopt orphans, as the program does."""
+    assert become_subreaper()
+    yield
+    resign_as_subreaper()

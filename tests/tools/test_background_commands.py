@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,9 @@ from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.tool import CommandSubject, ToolUpdate
 from tui_agent.tools import BackgroundJobs, BashOutputTool, KillBashTool, default_tools
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.processes import background_jobs
 from tui_agent.tools.processes.background_jobs import Job
-from tui_agent.tools.processes.orphans import become_subreaper, resign_as_subreaper
 from tui_agent.tools.workspace import Workspace
 
 
@@ -95,35 +94,39 @@ async def test_a_command_that_ends_at_once_is_an_ordinary_call_or_a_job_that_end
     assert "exit code 3" in text
 
 
-async def test_its_end_is_reported_to_the_agent_that_started_it(session: Session) -> None:
+async def test_its_end_is_reported_once_to_the_agent_that_started_it(session: Session) -> None:
     recorded = Recorded()
     recorded.context.agent = "explore-1"
     await call(session.bash, recorded, command="sleep 0.2; exit 4", run_in_background=True)
     await session.ended("bash_1")
+    # The model has read the end of this one.
+    read = await session.start("sleep 0.2")
+    assert "ended with exit code 0" in await session.read(read, wait=60)
+    await session.ended(read)
 
     text = "The background command bash_1 (`sleep 0.2; exit 4`) ended with exit code 4. bash_output has its output."
     assert session.notices == [("explore-1", text)]
 
 
-async def test_an_end_that_the_model_has_read_is_not_reported_again(session: Session) -> None:
-    task_id = await session.start("sleep 0.2")
-    assert "ended with exit code 0" in await session.read(task_id, wait=60)
-    await session.ended(task_id)
-
-    assert session.notices == []
-
-
-async def test_a_running_call_can_be_sent_to_the_background(session: Session, root: Path) -> None:
+async def test_a_running_call_can_be_sent_without_its_time_limit_and_cancellation(session: Session, root: Path) -> None:
     recorded = Recorded(on_update=session.send)
     command = "echo before; until [ -e go ]; do sleep 0.01; done; echo after"
-    result = await call(session.bash, recorded, command=command, timeout=60)
+    result = await call(session.bash, recorded, command=command, timeout=2.0)
+    recorded.cancellation.cancel("the run was cancelled")
 
     before, note = result.text.split("\n")
     assert before == "before"
     assert note.startswith("[the user sent this command to the background: it runs on as bash_1.")
-    assert await session.read("bash_1") == "[no new output]\n[bash_1 is running since 0 s]"
+    assert (await session.read("bash_1", wait=2.5)).startswith("[no new output]\n[bash_1 is running since ")
+    with pytest.raises(ToolError, match="bash_1 cannot be detached"):
+        await session.jobs.detach("bash_1")
     (root / "go").touch()
-    assert await session.read("bash_1", wait=60) == "after\n[bash_1 ended with exit code 0]"
+    other = Recorded()
+    other.context.agent = "explore-1"
+    for reader in (Recorded(), other):
+        text = (await call(session.output, reader, task_id="bash_1", wait=60)).text
+        assert text == "after\n[bash_1 ended with exit code 0]", "each agent reads all output"
+    assert session.jobs.send("call_1") is None, "only a running command can be sent"
 
 
 async def test_to_stop_what_the_user_sent_is_a_change(session: Session) -> None:
@@ -133,43 +136,14 @@ async def test_to_stop_what_the_user_sent_is_a_change(session: Session) -> None:
     result = await call(session.bash, recorded, command="echo; sleep 300")
     await session.start("sleep 300")
 
-    assert result.text.endswith(
-        "[this command runs on in the background as bash_1; /jobs shows its output and stops it]"
-    )
+    assert result.text.endswith("as bash_1; /jobs shows its output and stops it]")
     assert not session.kill.is_read_only({"task_id": "bash_1"})
     assert session.kill.is_read_only({"task_id": "bash_2"})
 
 
-async def test_each_agent_reads_all_output(session: Session, root: Path) -> None:
-    await session.start("until [ -e go ]; do sleep 0.01; done; echo after")
-    (root / "go").touch()
-    other = Recorded()
-    other.context.agent = "explore-1"
-
-    assert (await session.read("bash_1", wait=60)).startswith("after\n")
-    assert (await call(session.output, other, task_id="bash_1")).text.startswith("after\n")
-    assert (await session.read("bash_1")).startswith("[no new output]")
-
-
-async def test_sending_it_lifts_its_time_limit_and_its_cancellation(session: Session, root: Path) -> None:
-    recorded = Recorded(on_update=session.send)
-    await call(session.bash, recorded, command="echo; until [ -e go ]; do sleep 0.01; done; echo after", timeout=2.0)
-    recorded.cancellation.cancel("the run was cancelled")
-
-    await call(session.output, task_id="bash_1", wait=2.5)
-    assert session.jobs.find("bash_1").status == "running"
-    (root / "go").touch()
-    assert (await session.ended("bash_1")).status == "exited"
-
-
-async def test_only_a_running_command_can_be_sent(session: Session) -> None:
-    await call(session.bash, command="true")
-
-    assert session.jobs.send("call_1") is None
-    assert session.jobs.send("unknown") is None
-
-
-async def test_kill_ends_it_with_everything_it_started(session: Session, root: Path) -> None:
+async def test_kill_ends_it_with_everything_it_started_and_the_model_learns_of_others(
+    session: Session, root: Path
+) -> None:
     task_id = await session.start("sleep 300 & echo $! > pid; sleep 300")
     child = await pid_from(root / "pid")
 
@@ -180,34 +154,33 @@ async def test_kill_ends_it_with_everything_it_started(session: Session, root: P
     assert session.events[-1] == BackgroundEnded(task_id="bash_1", kind="bash", status="killed")
     assert session.notices == []
 
-
-async def test_the_model_learns_that_the_user_stopped_it(session: Session) -> None:
     task_id = await session.start("sleep 300")
     session.jobs.kill(task_id, by="user")
     await session.ended(task_id)
-
     ((_, text),) = session.notices
-    assert text.startswith("The background command bash_1 (`sleep 300`) was stopped by the user.")
+    assert text.startswith("The background command bash_2 (`sleep 300`) was stopped by the user.")
+    limited = await session.start("sleep 300", timeout=0.2)
+    assert (await session.ended(limited)).status == "timeout", "a time limit that the model set"
 
 
-async def test_a_time_limit_counts_only_if_the_model_sets_it(session: Session) -> None:
-    task_id = await session.start("sleep 300", timeout=0.2)
-
-    assert (await session.ended(task_id)).status == "timeout"
-
-
-async def test_the_user_detaches_one_and_its_output_goes_to_a_file(workspace: Workspace, root: Path) -> None:
+@pytest.mark.usefixtures("subreaper")
+async def test_the_user_detaches_one_with_what_it_started_and_its_output_goes_to_a_file(
+    workspace: Workspace, root: Path
+) -> None:
     session = Session(workspace)
     async with session.jobs:
-        await session.start("echo before; echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo after; sleep 300")
-        pid = await pid_from(root / "pid")
+        command = "echo before; echo $$ > tmp; mv tmp pid; until [ -e go ]; do sleep 0.01; done; echo after; sleep 300"
+        await session.start(f"{unmarked('below')}; {command}")
+        pid, below = await pid_from(root / "pid"), await pid_from(root / "below")
         while b"before" not in session.jobs.find("bash_1").output.peek().head:
             await asyncio.sleep(0.01)
         job = await session.jobs.detach("bash_1")
         await session.ended("bash_1")
+        await call(session.bash, command="true")
 
     try:
         assert lives(pid)
+        assert lives(below)
         assert job.file is not None
         (root / "go").touch()
         file = job.file
@@ -216,6 +189,7 @@ async def test_the_user_detaches_one_and_its_output_goes_to_a_file(workspace: Wo
         assert f"runs on without tui-agent (pid {pid}, output in {file})" in session.notices[0][1]
     finally:
         os.killpg(pid, signal.SIGKILL)
+        os.killpg(below, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("failing", ["complete_file", "Popen"])
@@ -238,27 +212,18 @@ async def test_a_command_that_cannot_be_detached_runs_on(
     assert await session.read("bash_1", wait=60) == "after\n[bash_1 ended with exit code 0]"
 
 
-async def test_a_command_that_was_a_call_cannot_be_detached(session: Session) -> None:
-    await call(session.bash, Recorded(on_update=session.send), command="echo; sleep 300")
-
-    with pytest.raises(ToolError, match="bash_1 cannot be detached"):
-        await session.jobs.detach("bash_1")
-
-
-async def test_an_unknown_id_names_those_that_run(session: Session) -> None:
-    await session.start("sleep 300")
-
-    with pytest.raises(ToolError, match=r"No background command is called 'bash_7'\. Running: bash_1\."):
-        await call(session.output, task_id="bash_7")
-
-
-async def test_their_number_is_limited(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_their_number_is_limited_and_an_unknown_id_names_them(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(background_jobs, "MOST_JOBS", 1)
     await session.start("sleep 300")
 
     with pytest.raises(ToolError, match=r"1 commands run in the background already \(bash_1\)"):
         await session.start("sleep 300")
-    assert len(session.jobs.running) == 1
+    with pytest.raises(ToolError, match=r"No background command is called 'bash_7'\. Running: bash_1\."):
+        await call(session.output, task_id="bash_7")
+    result = await call(session.bash, command="sleep 300 & echo done")
+    assert result.text.startswith("done\n[stopped, because they were still running in the background: sleep (pid ")
 
 
 async def test_much_output_is_cut_in_the_middle_and_kept_in_a_file(session: Session, root: Path) -> None:
@@ -277,43 +242,23 @@ async def test_much_output_is_cut_in_the_middle_and_kept_in_a_file(session: Sess
     assert len(published) <= background_jobs.PUBLISHED_OUTPUT + 100
 
 
-def test_it_is_judged_as_the_command_and_never_starts_early(session: Session) -> None:
+def test_it_is_judged_as_the_command_and_never_starts_early(session: Session, workspace: Workspace) -> None:
     plain, lasting = {"command": "cat a"}, {"command": "cat a", "run_in_background": True}
 
-    assert session.bash.subject(plain) == CommandSubject("cat a")
     assert session.bash.subject(lasting) == CommandSubject("cat a", in_background=True)
     assert session.bash.is_read_only(plain)
     assert not session.bash.is_concurrency_safe(lasting)
     assert session.bash.accesses(lasting) is None
-    assert session.output.is_read_only({"task_id": "bash_1"})
-    assert session.kill.is_read_only({"task_id": "bash_1"})
+    without = default_tools(workspace, is_read_only_command=lambda _: False)
+    assert not {"bash_output", "kill_bash"} & {tool.name for tool in without}
+    assert "run_in_background" not in str([tool.spec for tool in without])
 
 
-def test_without_jobs_nothing_offers_them(workspace: Workspace) -> None:
-    tools = default_tools(workspace, is_read_only_command=lambda _: False)
-
-    assert not {"bash_output", "kill_bash"} & {tool.name for tool in tools}
-    (bash,) = [tool for tool in tools if tool.name == "bash"]
-    assert "run_in_background" not in str(bash.spec)
-
-
-async def test_changes_beside_a_background_command_are_not_blamed_on_another_call(root: Path, tmp_path: Path) -> None:
-    session = Session(Workspace(root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents")))
-    async with session.jobs:
-        await session.start("until [ -e go ]; do sleep 0.01; done; echo x > made; touch made_it; sleep 300")
-        recorded = Recorded()
-        recorded.context.call_id = "call_2"
-        result = await call(session.bash, recorded, command="touch go; until [ -e made_it ]; do sleep 0.01; done")
-
-    changes = {Path(data["path"]).name: data["call_id"] for kind, data in recorded.data if kind == "file.changed"}
-    assert changes == {"go": None, "made": None, "made_it": None}
-    assert details_of(result)["files_changed"] == 0
-    assert "3 files changed beside a background command" in details_of(result)["outcome"]
-
-
-def guarding(root: Path, tmp_path: Path, warnings: list[str]) -> Session:
-    """A session in a workspace with a protected file."""
+async def test_changes_beside_it_are_its_own_or_no_one_s_and_protected_ones_can_be_undone(
+    root: Path, tmp_path: Path
+) -> None:
     (root / "hook").write_text("old")
+    warnings: list[str] = []
     workspace = Workspace(
         root,
         spool_dir=tmp_path / "spool",
@@ -321,63 +266,28 @@ def guarding(root: Path, tmp_path: Path, warnings: list[str]) -> Session:
         protected_files=lambda: ({"hook": ""}, True),
         warn_of_protected=warnings.append,
     )
-    return Session(workspace)
-
-
-async def test_protected_files_changed_beside_a_background_command_can_be_undone(root: Path, tmp_path: Path) -> None:
-    warnings: list[str] = []
-    session = guarding(root, tmp_path, warnings)
+    session = Session(workspace)
     async with session.jobs:
-        await session.start("until [ -e go ]; do sleep 0.01; done")
+        await session.start("until [ -e go ]; do sleep 0.01; done; echo newest > hook")
         recorded = Recorded()
         recorded.context.call_id = "call_2"
         result = await call(session.bash, recorded, command="echo new > hook; echo x > other")
         (root / "go").touch()
         await session.ended("bash_1")
 
-    assert warnings == ["A command changed protected files: hook modified. Press ctrl+u on its row to undo that."]
+    assert warnings == [
+        "A command changed protected files: hook modified. Press ctrl+u on its row to undo that.",
+        "A background command changed protected files: hook modified. Press ctrl+u on its row to undo that.",
+    ]
     changes = {
         Path(data["path"]).name: data.get("call_id", "own") for kind, data in recorded.data if kind == "file.changed"
     }
     assert changes == {"hook": "own", "other": None}
     assert details_of(result)["files_changed"] == 1
     assert "1 file changed beside a background command" in details_of(result)["outcome"]
-    assert "protected" not in session.notices[0][1]
-
-
-async def test_what_it_changes_after_another_call_is_reported(root: Path, tmp_path: Path) -> None:
-    warnings: list[str] = []
-    session = guarding(root, tmp_path, warnings)
-    async with session.jobs:
-        await session.start("until [ -e go ]; do sleep 0.01; done; echo newest > hook")
-        await call(session.bash, command="echo new > hook")
-        (root / "go").touch()
-        await session.ended("bash_1")
-
-    assert len(warnings) == 2
-    assert warnings[1].startswith("A background command changed protected files: hook modified.")
-
-
-async def test_protected_files_that_it_changes_later_are_reported(root: Path, tmp_path: Path) -> None:
-    warnings: list[str] = []
-    session = guarding(root, tmp_path, warnings)
-    async with session.jobs:
-        task_id = await session.start("sleep 0.2; echo new > hook")
-        await session.ended(task_id)
-
-    assert warnings == [
-        "A background command changed protected files: hook modified. Press ctrl+u on its row to undo that."
-    ]
     assert session.notices[0][1].endswith("It changed protected files: hook modified.")
     (changed,) = [event for event in session.events if isinstance(event, FileChanged)]
     assert changed.call_id == "call_1"
-
-
-@pytest.fixture
-def subreaper() -> Iterator[None]:
-    assert become_subreaper()
-    yield
-    resign_as_subreaper()
 
 
 def unmarked(name: str) -> str:
@@ -485,16 +395,6 @@ async def test_what_a_call_leaves_running_outlives_its_time_limit_and_prints_on(
     assert (await session.read("bash_1")).startswith("late\n[bash_1 has ended with everything")
 
 
-async def test_without_room_what_a_command_leaves_running_is_ended_and_named(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(background_jobs, "MOST_JOBS", 1)
-    await session.start("sleep 300")
-    result = await call(session.bash, command="sleep 300 & echo done")
-
-    assert result.text.startswith("done\n[stopped, because they were still running in the background: sleep (pid ")
-
-
 @pytest.mark.usefixtures("subreaper")
 async def test_a_background_command_that_has_no_mark_stays(session: Session, root: Path) -> None:
     command = f"ulimit -S -x 5; {unmarked('below')} & echo $$ > tmp; mv tmp leader; sleep 300"
@@ -504,22 +404,6 @@ async def test_a_background_command_that_has_no_mark_stays(session: Session, roo
 
     assert lives(leader)
     assert lives(below)
-
-
-@pytest.mark.usefixtures("subreaper")
-async def test_what_a_detached_command_started_runs_on(session: Session, root: Path) -> None:
-    await session.start(f"{unmarked('below')}; echo $$ > tmp; mv tmp leader; sleep 300")
-    leader, below = await pid_from(root / "leader"), await pid_from(root / "below")
-    try:
-        await session.jobs.detach("bash_1")
-        await session.ended("bash_1")
-        await call(session.bash, command="true")
-
-        assert lives(leader)
-        assert lives(below)
-    finally:
-        os.killpg(leader, signal.SIGKILL)
-        os.killpg(below, signal.SIGKILL)
 
 
 @pytest.mark.slow

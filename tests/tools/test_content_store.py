@@ -2,60 +2,32 @@
 
 from pathlib import Path
 
-from tui_agent.tools import content_store
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import CONTENT_LIMIT, ContentStore
 
 
-def test_the_same_content_is_stored_once(tmp_path: Path) -> None:
-    store = ContentStore(tmp_path)
-
-    assert store.put(b"same", durable=True) == store.put(b"same")
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
-
-
-def test_the_directory_is_created_with_the_first_content(tmp_path: Path) -> None:
-    assert ContentStore(tmp_path / "contents").get("ab" * 16) is None
-    assert not (tmp_path / "contents").exists()
-
-
-def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
-    ContentStore(tmp_path / "contents").put(b"secret")
-
-    modes = {path.stat().st_mode & 0o077 for path in (tmp_path / "contents").rglob("*")}
-    assert modes == {0}
-    assert (tmp_path / "contents").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_damaged_content_is_none(tmp_path: Path) -> None:
-    store = ContentStore(tmp_path)
-    digest, _ = store.put(b"whole")
-    next(path for path in tmp_path.rglob("*") if path.is_file()).write_bytes(b"who")
-
-    assert store.get(digest) is None
-
-
-def test_a_name_that_is_not_a_digest_finds_nothing(tmp_path: Path) -> None:
+def test_a_content_is_stored_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    store = ContentStore(tmp_path / "contents")
     (tmp_path / "secret").write_text("x")
+    assert (store.get("ab" * 16), store.get("../secret"), store.get("")) == (None, None, None)
+    assert not store.root.exists(), "the first content creates it"
 
-    assert ContentStore(tmp_path / "contents").get("../secret") is None
-    assert ContentStore(tmp_path / "contents").get("") is None
+    digest, _ = store.put(b"same", durable=True)
 
-
-def test_the_size_limit_includes_contents_of_earlier_runs(tmp_path: Path) -> None:
-    ContentStore(tmp_path, limit=10).put(b"12345678")
-
-    assert not ContentStore(tmp_path, limit=10).put(b"123")[1]
-    assert ContentStore(tmp_path, limit=10).put(b"12")[1]
-
-
-def test_a_content_that_is_too_large_has_a_digest_but_is_not_stored(tmp_path: Path) -> None:
-    digest, kept = ContentStore(tmp_path).put(bytes(content_store.CONTENT_LIMIT + 1))
-
-    assert digest
-    assert not kept
+    assert store.put(b"same") == (digest, True)
+    (file,) = (path for path in store.root.rglob("*") if path.is_file())
+    assert {path.stat().st_mode & 0o077 for path in (store.root, *store.root.rglob("*"))} == {0}
+    assert store.get(digest) == b"same"
+    file.write_bytes(b"who")
+    assert store.get(digest) is None, "it is damaged"
 
 
-def test_a_full_disk_is_not_an_error(tmp_path: Path) -> None:
-    (tmp_path / "contents").write_text("in the way")
+def test_contents_beyond_a_limit_are_not_stored(tmp_path: Path) -> None:
+    ContentStore(tmp_path / "small", limit=10).put(b"12345678")
+    # Contents of earlier runs count.
+    assert not ContentStore(tmp_path / "small", limit=10).put(b"123")[1]
+    assert ContentStore(tmp_path / "small", limit=10).put(b"12")[1]
 
-    assert not ContentStore(tmp_path / "contents").put(b"x")[1]
+    digest, kept = ContentStore(tmp_path / "large").put(bytes(CONTENT_LIMIT + 1))
+    assert (bool(digest), kept) == (True, False)
+    (tmp_path / "in the way").write_text("")
+    assert not ContentStore(tmp_path / "in the way").put(b"x")[1], "as on a full disk"

@@ -69,23 +69,6 @@ async def test_a_listing_leaves_out_denied_files(workspace: Workspace, tree: Pat
     )
 
 
-@pytest.mark.parametrize(
-    ("rule", "path", "decision"),
-    [
-        ("deny read(secrets/**)", "secrets", "deny"),
-        ("deny read(.env)", ".env", "deny"),
-        ("deny read", ".", "deny"),
-        ("ask read(.env)", ".", "ask"),
-        ("deny read(.env)", ".", "allow"),
-    ],
-)
-def test_only_a_denied_part_is_left_out(workspace: Workspace, tree: Path, rule: str, path: str, decision: str) -> None:
-    policy = PermissionPolicy(tree, rules=[rule])
-
-    for tool in (GrepTool(workspace), GlobTool(workspace)):
-        assert policy.check(tool, {"pattern": "word", "path": path}).decision == decision
-
-
 async def test_everything_is_left_out_if_the_rules_cannot_be_read(
     workspace: Workspace, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

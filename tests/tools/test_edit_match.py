@@ -85,10 +85,6 @@ def test_an_ambiguous_place_is_named_by_its_lines() -> None:
     assert re.search(r"at lines 1, 2, .*, 10 and 5 more", error_of("x\n" * 15, "x"))
 
 
-def test_overlapping_places_are_ambiguous_too() -> None:
-    assert "occurs 2 times" in error_of("aaa", "aa")
-
-
 def test_copied_line_numbers_are_recognised() -> None:
     assert "remove the line number and the tab" in error_of(
         "def f():\n    pass\n", "     1\tdef f():\n     2\t    pass"
@@ -160,10 +156,6 @@ def test_forms_of_letters_and_letters_of_another_alphabet_are_named() -> None:
 
     assert {case: said for case, said in words.items() if f"line 1 has {cases[case]}" not in said} == {}
     assert " has " not in error_of("größer = 1\n", "größte = 12")
-
-
-def test_an_exact_text_is_preferred_to_one_that_looks_equal() -> None:
-    assert replace_text("a\u00a0b a b", "a b", "c", everywhere=False).text == "a\u00a0b c"
 
 
 def test_the_most_similar_lines_are_shown_in_order() -> None:

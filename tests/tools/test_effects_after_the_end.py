@@ -13,17 +13,15 @@ from tui_agent.execution import HookBus
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import FileChanged, RunEnded, ToolData, ToolEnded
-from tui_agent.protocol.messages import ToolResultMessage, UserMessage, joined_text
+from tui_agent.protocol.messages import UserMessage, joined_text
 from tui_agent.protocol.provider import ModelRequest, StreamEvent
 from tui_agent.protocol.tool import EFFECTS_DATA
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step, call, reply
-from tui_agent.rewind.file_history import unobserved_commands
+from tui_agent.rewind.planner import unobserved_commands
 from tui_agent.tools import BackgroundJobs
-from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.tree_watch import Changes, TreeSnapshot, TreeWatch
-from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.workbench.built_in_tools import built_in_tools
 
@@ -130,30 +128,3 @@ async def test_protected_files_reach_the_row_and_the_model_at_the_next_boundary(
 
 def _of(envelopes: list[Envelope], kind: type[E]) -> list[E]:
     return [envelope.event for envelope in envelopes if isinstance(envelope.event, kind)]
-
-
-async def test_a_tool_that_keeps_no_commands_reports_their_effects_in_the_result(
-    tmp_path: Path, again: threading.Event
-) -> None:
-    root = (tmp_path / "work").resolve()
-    (root / ".git" / "hooks").mkdir(parents=True)
-    again.set()
-    workspace = Workspace(
-        root,
-        spool_dir=tmp_path / "spool",
-        contents=ContentStore(tmp_path / "contents"),
-        protected_files=ProtectedTree(root).files,
-    )
-    bash = call("bash", command="echo evil > .git/hooks/pre-commit")
-    model = Model([reply("", bash), "I see."], again)
-    tool = BashTool(workspace, is_read_only_command=lambda command: False)
-
-    # An application may wait for the effects of other tools.
-    await AgentLoop(AgentLoopConfig(provider=model, tools=[tool], effects_published=nothing)).run("go")
-
-    (result,) = (one for one in model.requests[-1].messages if isinstance(one, ToolResultMessage))
-    assert "changed protected files: .git/hooks/pre-commit created" in joined_text(result.content)
-
-
-async def nothing() -> None:
-    """Wait for nothing."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import sys
 import zlib
 from collections.abc import Callable
 
@@ -13,8 +12,8 @@ from tests.tools.web.conftest import Site, site
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext, UrlSubject, Verdict
-from tui_agent.tools import fetch_tool, web_tools
-from tui_agent.tools.fetch_tool import FetchTool
+from tui_agent.tools import page_tools
+from tui_agent.tools.page_tools import FetchTool
 from tui_agent.tools.web.download import LARGEST_PAGE
 
 __all__ = ["site"]
@@ -83,14 +82,6 @@ async def test_a_charset_that_is_slow_or_makes_surrogates_is_not_used(
 
         assert "abab" in text
         text.encode()
-
-
-@pytest.mark.parametrize("kind", ["application/pdf", "image/png", "application/octet-stream", ""])
-async def test_other_types_are_refused_by_name(fetch: FetchTool, site: Site, kind: str) -> None:
-    site.serve("/file", b"\x00\x01\x02", kind)
-
-    with pytest.raises(ToolError, match=f"is {kind or 'binary data'}, not text.*curl -O"):
-        await call(fetch, url=site.url("/file"))
 
 
 async def test_a_page_cannot_end_its_own_frame(fetch: FetchTool, site: Site) -> None:
@@ -172,13 +163,6 @@ async def test_words_of_headers_are_short_and_without_hidden_characters(
     assert "\u202e" not in str(refused.value)
 
 
-async def test_redirects_end(fetch: FetchTool, site: Site) -> None:
-    site.serve("/a", b"", "", "Location: /a", status="307 Temporary Redirect")
-
-    with pytest.raises(ToolError, match="more than 8 redirects"):
-        await call(fetch, url=site.url("/a"))
-
-
 async def test_a_failure_of_the_server_is_an_error_with_its_text(fetch: FetchTool, site: Site) -> None:
     site.serve("/", b"<p>No such page" + b"." * 9_000, "text/html", status="404 Not Found")
 
@@ -203,25 +187,6 @@ async def test_compressed_data_counts_as_it_is_unpacked(
     assert "larger than 5.0 MB; this is its beginning" in result.text
 
 
-async def test_a_compression_that_was_not_asked_for_is_refused(fetch: FetchTool, site: Site) -> None:
-    site.serve("/", b"\x28\xb5\x2f\xfd", "text/plain", "Content-Encoding: zstd")
-
-    with pytest.raises(ToolError, match="compressed as zstd"):
-        await call(fetch, url=site.url("/"))
-
-
-async def test_a_server_that_never_ends_is_cut_at_the_limit(fetch: FetchTool, site: Site) -> None:
-    async def flood(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
-        while True:
-            writer.write(b"y" * 65_536)
-            await writer.drain()
-
-    site.answers["/"] = flood
-
-    assert details_of(await call(fetch, url=site.url("/")))["bytes"] == LARGEST_PAGE
-
-
 async def test_a_server_that_drips_is_given_up(fetch: FetchTool, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     async def drip(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
@@ -231,7 +196,7 @@ async def test_a_server_that_drips_is_given_up(fetch: FetchTool, site: Site, mon
             await asyncio.sleep(0.01)
 
     site.answers["/"] = drip
-    monkeypatch.setattr(fetch_tool, "SECONDS", 0.2)
+    monkeypatch.setattr(page_tools, "SECONDS", 0.2)
 
     with pytest.raises(ToolError, match="takes longer than"):
         await call(fetch, url=site.url("/"))
@@ -245,25 +210,6 @@ async def test_an_answer_without_http_is_an_error(fetch: FetchTool, site: Site, 
 
     with pytest.raises(ToolError, match="cannot fetch http://docs"):
         await call(fetch, url=site.url("/"))
-
-
-async def test_damaged_compression_is_an_error(fetch: FetchTool, site: Site) -> None:
-    site.serve("/", b"not gzip", "text/plain", "Content-Encoding: gzip")
-
-    with pytest.raises(ToolError, match="cannot fetch"):
-        await call(fetch, url=site.url("/"))
-
-
-async def test_a_page_of_nested_elements_is_still_text(fetch: FetchTool, site: Site) -> None:
-    site.serve("/", b"<div>" * 5_000 + b"deep words", "text/html")
-
-    assert "deep words" in (await call(fetch, url=site.url("/"))).text
-
-
-async def test_a_page_without_text_says_so(fetch: FetchTool, site: Site) -> None:
-    site.serve("/", b"<html><body><script>render()</script></body></html>")
-
-    assert "has no text" in (await call(fetch, url=site.url("/"))).text
 
 
 async def test_the_character_set_of_the_page_itself_counts(fetch: FetchTool, site: Site) -> None:
@@ -286,11 +232,3 @@ def test_a_call_describes_itself() -> None:
     assert tool.is_read_only({"url": "https://a.org/x"})
     assert tool.subject({"url": "https://a.org/x"}) == UrlSubject("https://a.org/x")
     assert tool.summarise({"url": "https://a.org/x"}) == "https://a.org/x"
-
-
-@pytest.mark.parametrize("is_installed", [True, False])
-def test_the_tool_exists_only_with_its_packages(is_installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not is_installed:
-        monkeypatch.setitem(sys.modules, "markdownify", None)
-
-    assert [tool.name for tool in web_tools()] == (["fetch"] if is_installed else [])

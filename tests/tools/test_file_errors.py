@@ -26,34 +26,22 @@ def test_an_os_error_becomes_a_sentence(error: OSError, words: str) -> None:
 
 
 def test_the_error_for_a_missing_file_names_similar_files(root: Path) -> None:
-    (root / "settings.py").touch()
-    (root / "README.md").touch()
-
-    assert str(missing_file_error(root / "setings.py", "setings.py")).endswith(
-        "does not exist; did you mean settings.py?"
-    )
-    assert str(missing_file_error(root / "readme.MD", "readme.MD")).endswith("did you mean README.md?")
-    assert str(missing_file_error(root / "qqqq", "qqqq")) == "qqqq does not exist"
-
-
-def test_names_that_look_equal_are_told_apart(root: Path) -> None:
-    for name in ("a\u00a0b", "a\u202fb"):
+    for name in ("settings.py", "README.md", "a\u00a0b", "a\u202fb", "p\u0430ss.txt"):
         (root / name).touch()
-
-    words = str(missing_file_error(root / "a b", "a b"))
-
-    assert "names that look equal: a\u00a0b (U+00A0 NO-BREAK SPACE instead of U+0020 SPACE) or a\u202fb" in words
-    (root / "p\u0430ss.txt").touch()
-    words = str(missing_file_error(root / "pass.txt", "pass.txt"))
-    assert "p\u0430ss.txt (U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A)?" in words
-
-
-def test_a_missing_directory_is_named(root: Path) -> None:
     (root / "source").mkdir()
+    ends = {
+        "setings.py": "setings.py does not exist; did you mean settings.py?",
+        "readme.MD": "did you mean README.md?",
+        "qqqq": "qqqq does not exist",
+        "a b": "names that look equal: a\u00a0b (U+00A0 NO-BREAK SPACE instead of U+0020 SPACE) or a\u202fb (U+202F "
+        "NARROW NO-BREAK SPACE instead of U+0020 SPACE)",
+        "pass.txt": "p\u0430ss.txt (U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A)?",
+        "sorce/deep/a.py": f"{root} has no entry 'sorce'; did you mean source/?",
+    }
 
-    words = str(missing_file_error(root / "sorce" / "deep" / "a.py", "sorce/deep/a.py"))
+    words = {name: str(missing_file_error(root / name, name)) for name in ends}
 
-    assert f"{root} has no entry 'sorce'; did you mean source/?" in words
+    assert {name: text for name, text in words.items() if not text.endswith(ends[name])} == {}
 
 
 def test_the_error_for_a_directory_lists_its_entries(root: Path) -> None:

@@ -8,7 +8,6 @@ from tui_agent.tools.file_versions import (
     FileVersion,
     FileVersions,
     digest_of,
-    find_unseen_change,
 )
 
 
@@ -31,14 +30,6 @@ def test_kept_contents_are_bounded_and_hashes_are_not(tmp_path: Path) -> None:
     seen = [versions.last_seen(Path(f"/{number}")) for number in range(count)]
     assert all(one is not None and one.digest == "hash" for one in seen)
     assert [one.content is None for one in seen if one is not None] == [True] * 3 + [False] * (count - 3)
-
-
-def words_of_change(before: FileVersion, now: bytes) -> str:
-    versions = FileVersions()
-    versions.remember(Path("/a"), before)
-    unseen = find_unseen_change(versions, Path("/a"), version(now), now.decode())
-    assert unseen is not None
-    return unseen.words
 
 
 def test_only_an_unbroken_chain_of_own_changes_is_own() -> None:

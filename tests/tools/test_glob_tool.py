@@ -1,6 +1,5 @@
 """The glob tool on real trees, with and without ripgrep."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -130,12 +129,6 @@ async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeyp
     assert "[the listing is incomplete because it took too long" in (await call(glob, pattern="*")).text
 
 
-async def test_invalid_bytes_in_names_are_shown_as_escapes(glob: GlobTool, root: Path) -> None:
-    os.close(os.open(os.fsencode(root) + b"/caf\xe9", os.O_CREAT))
-
-    assert (await call(glob, pattern="*")).text == "caf\\xe9"
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -147,14 +140,3 @@ async def test_invalid_bytes_in_names_are_shown_as_escapes(glob: GlobTool, root:
 async def test_errors_are_clear(glob: GlobTool, tree: Path, arguments: dict[str, str], words: str) -> None:
     with pytest.raises(ToolError, match=words):
         await call(glob, **arguments)
-
-
-def test_a_call_describes_itself(glob: GlobTool, root: Path) -> None:
-    arguments = {"pattern": "*.py", "path": "src"}
-
-    assert glob.is_read_only(arguments)
-    assert glob.is_concurrency_safe(arguments)
-    assert glob.accesses(arguments) == Accesses(searches=frozenset({root / "src"}))
-    assert glob.subject(arguments) == PathSubject("src", "search", leaves_out_denied=True)
-    assert glob.summarise(arguments) == "*.py in src"
-    assert glob.summarise({"pattern": "*.py"}) == "*.py"

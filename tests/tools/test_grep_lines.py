@@ -1,12 +1,7 @@
 """Output of grep."""
 
-from itertools import pairwise
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tui_agent.tools import grep_tool as module
 from tui_agent.tools.grep_tool import SHOWN_CHARACTERS, SHOWN_WIDTH, matching_lines
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search.content_search import FileHits
@@ -53,13 +48,3 @@ def test_a_deleted_file_is_reported(workspace: Workspace) -> None:
     (line,) = shown(workspace, {"a": {1: 1}})
 
     assert line.startswith("[a has matches, but could not be read: ")
-
-
-@given(st.sets(st.integers(1, 100)), st.integers(0, 5))
-def test_ranges_contain_every_line_once_and_do_not_touch(numbers: set[int], context: int) -> None:
-    ranges = module._ranges(sorted(numbers), context)  # pyright: ignore[reportPrivateUsage]
-
-    covered = [line for first, last in ranges for line in range(first, last + 1)]
-    wanted = {line for number in numbers for line in range(max(1, number - context), number + context + 1)}
-    assert covered == sorted(wanted)
-    assert all(last + 1 < first for (_, last), (first, _) in pairwise(ranges))

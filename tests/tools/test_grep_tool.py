@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from tests.tools.calls import call
-from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject
+from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.search import file_listing
-from tui_agent.tools.search.ignore_rules import SearchScope
+from tui_agent.tools.search.content_search import LONGEST_LINE
+from tui_agent.tools.search.path_patterns import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
-from tui_agent.tools.search.unsearched import LONGEST_LINE
 from tui_agent.tools.workspace import Workspace
 
 
@@ -172,20 +171,3 @@ async def test_an_incomplete_search_says_so(grep: GrepTool, tree: Path, monkeypa
     monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
 
     assert "[the search is incomplete because it took too long" in (await call(grep, pattern="foo")).text
-
-
-@pytest.mark.parametrize("arguments", [{"limit": 0}, {"context": -1}, {"output_mode": "lines"}, {"pattern": ""}])
-async def test_wrong_arguments_are_refused(grep: GrepTool, arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentsError):
-        await call(grep, **({"pattern": "x"} | arguments))
-
-
-def test_a_call_describes_itself(grep: GrepTool, root: Path) -> None:
-    arguments = {"pattern": "foo", "path": "src", "glob": "*.py"}
-
-    assert grep.is_read_only(arguments)
-    assert grep.is_concurrency_safe(arguments)
-    assert grep.accesses(arguments) == Accesses(searches=frozenset({root / "src"}))
-    assert grep.subject(arguments) == PathSubject("src", "search", leaves_out_denied=True)
-    assert grep.summarise(arguments) == "foo in src (*.py)"
-    assert grep.summarise({"pattern": "foo"}) == "foo"

@@ -2,111 +2,48 @@
 
 import os
 import socket
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.pinned_directory import ResolvedPath, open_file, open_regular_file, pinned_directory
+from tui_agent.tools.pinned_directory import ResolvedPath, open_file, open_regular_file
+
+REFUSED: dict[str, tuple[type[Exception], str | None]] = {
+    # path: error, words
+    "pipe": (ToolError, "pipe is a named pipe"),
+    "socket": (ToolError, "is a socket"),
+    "real": (ToolError, "is a directory"),
+    "file-link": (ToolError, "symbolic link"),
+    "/dev/zero": (ToolError, "is a device"),
+    "real/a.txt": (ToolError, "was replaced after this call was allowed"),
+    "link/a.txt": (NotADirectoryError, None),
+    "real/a.txt/b": (NotADirectoryError, None),
+    "missing": (FileNotFoundError, None),
+}
 
 
-def test_only_regular_files_are_opened_and_no_new_link_is_followed(root: Path) -> None:
+@pytest.mark.parametrize("blocks", [True, False])
+async def test_only_regular_files_are_opened_and_no_new_link_is_followed(root: Path, blocks: bool) -> None:
     (root / "real").mkdir()
     (root / "real" / "a.txt").write_bytes(b"text")
-    (root / "file-link").symlink_to("real/a.txt")
     (root / "link").symlink_to("real")
+    (root / "file-link").symlink_to("real/a.txt")
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(root / "socket"))
 
-    for name, words in (
-        ("pipe", "pipe is a named pipe"),
-        ("socket", "is a socket"),
-        ("real", "is a directory"),
-        ("file-link", "symbolic link"),
-        ("/dev/zero", "is a device"),
-    ):
-        with pytest.raises(ToolError, match=words), open_regular_file(root / name, name):
-            pass
-    with pytest.raises(NotADirectoryError), open_regular_file(root / "link" / "a.txt", "a.txt"):
-        pass
-    with open_regular_file(root / "real" / "a.txt", "a.txt") as (descriptor, status):
-        assert (os.read(descriptor, 10), status.st_size) == (b"text", 4)
+    async def content_of(name: str, place: ResolvedPath | None = None) -> bytes:
+        if blocks:
+            with open_regular_file(root / name, name, place=place) as (descriptor, _):
+                return os.read(descriptor, 10)
+        async with open_file(root / name, name, place=place) as (file, _):
+            return await file.read(10)
 
-
-def test_missing_directories_are_created_on_request(root: Path) -> None:
-    with pytest.raises(FileNotFoundError), pinned_directory(root / "x" / "y"):
-        pass
-
-    with pinned_directory(root / "x" / "y", create=True):
-        pass
-    assert (root / "x" / "y").is_dir()
-
-
-def test_no_descriptor_is_left_open(root: Path) -> None:
-    (root / "a.txt").write_bytes(b"text")
+    assert await content_of("real/a.txt") == b"text"
     before = len(os.listdir("/proc/self/fd"))
-
-    for name in ("a.txt", "missing/a.txt", "missing", "a.txt/b"):
-        try:
-            with open_regular_file(root / name, name):
-                pass
-        except OSError:
-            pass
-
-    assert len(os.listdir("/proc/self/fd")) == before
-
-
-async def test_a_file_is_opened_in_a_thread_below_the_held_directory(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (root / "a.txt").write_bytes(b"text")
-    whole_open = os.open
-    held: list[tuple[os.stat_result, threading.Thread]] = []
-
-    def open_and_record(path: str, flags: int, *args: Any, dir_fd: int | None = None) -> int:
-        if path == "a.txt":
-            assert dir_fd is not None
-            assert flags & os.O_NOFOLLOW
-            held.append((os.fstat(dir_fd), threading.current_thread()))
-        return whole_open(path, flags, *args, dir_fd=dir_fd)
-
-    monkeypatch.setattr(os, "open", open_and_record)
-
-    async with open_file(root / "a.txt", "a.txt") as (file, status):
-        assert await file.read(10) == b"text"
-        assert status.st_ino == os.stat(root / "a.txt").st_ino
-
-    [(directory, thread)] = held
-    assert os.path.samestat(directory, os.stat(root))
-    assert thread is not threading.current_thread()
-
-
-async def test_a_file_read_without_blocking_is_guarded_like_any_other(root: Path) -> None:
-    (root / "real").mkdir()
-    (root / "real" / "a.txt").write_bytes(b"text")
-    (root / "link").symlink_to("real")
-    (root / "file-link").symlink_to("real/a.txt")
-    os.mkfifo(root / "pipe")
     replaced = ResolvedPath(root / "real" / "a.txt", {str(root / "real" / "a.txt"): (0, 0)})
-    before = len(os.listdir("/proc/self/fd"))
-
-    async def open_it(name: str, place: ResolvedPath | None = None) -> None:
-        async with open_file(root / name, name, place=place):
-            raise AssertionError(name)
-
-    with pytest.raises(ToolError, match="pipe is a named pipe"):
-        await open_it("pipe")
-    with pytest.raises(ToolError, match="is a directory"):
-        await open_it("real")
-    with pytest.raises(ToolError, match="symbolic link"):
-        await open_it("file-link")
-    with pytest.raises(NotADirectoryError):
-        await open_it("link/a.txt")
-    with pytest.raises(ToolError, match="was replaced after this call was allowed"):
-        await open_it("real/a.txt", replaced)
-    with pytest.raises(FileNotFoundError):
-        await open_it("missing")
+    for name, (error, words) in REFUSED.items():
+        with pytest.raises(error, match=words):
+            await content_of(name, replaced)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -12,7 +12,7 @@ from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolCall, T
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool_result import ACCEPTED_PLAN, FINAL_TEXT
 from tui_agent.tools import PresentPlanTool
-from tui_agent.tools.present_plan_tool import steps_of
+from tui_agent.tools.plan_tools import steps_of
 
 PLAN = "# Round once\n\nWhy.\n\n1. Change `price()`\n2. **Adapt** the callers\n   1. of `cart`\n3) Run the tests\n"
 

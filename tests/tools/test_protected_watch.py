@@ -10,7 +10,7 @@ from tests.tools.calls import Recorded, call, details_of
 from tui_agent.git import protected_tree
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.workspace import Workspace
 
 
@@ -115,25 +115,6 @@ async def test_a_change_can_be_undone(bash: BashTool, root: Path, warnings: list
     assert "A warning shows this to the user, who can undo it]" in result.text
 
 
-async def test_without_a_session_a_change_is_reported_but_not_undone(
-    root: Path, tmp_path: Path, warnings: list[str]
-) -> None:
-    workspace = Workspace(
-        root,
-        spool_dir=tmp_path / "spool",
-        protected_files=ProtectedTree(root).files,
-        warn_of_protected=warnings.append,
-    )
-    recorded = Recorded()
-
-    bash = BashTool(workspace, is_read_only_command=lambda _: False)
-    result = await call(bash, recorded, command="mkdir s; echo x > s/.git")
-
-    assert result.text == "[this command changed protected files: s/.git created. A warning shows this to the user]"
-    assert warnings == ["A command changed protected files: s/.git created."]
-    assert [kind for kind, _ in recorded.data] == []
-
-
 async def test_hooks_behind_a_link_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
     (root / "h").mkdir()
     (root / ".git" / "hooks" / "pre-push.sample").unlink()
@@ -194,26 +175,6 @@ async def test_a_workspace_too_large_to_watch_is_reported_once_and_watched_as_fa
         "A command changed protected fi",
     ]
     assert ".git/config modified, .husky/x created, .husky appeared" in warnings[1]
-
-
-async def test_a_slow_scan_stops_and_the_names_at_the_top_are_watched_all_the_same(
-    bash: BashTool, warnings: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protected_tree, "SCAN_SECONDS", -1)
-
-    await call(bash, command="echo evil > .git/config; echo evil > repo/.git/config")
-
-    assert warnings[0] == (
-        "A command changed protected files: .git/config modified. Press ctrl+u on its row to undo that."
-    )
-    assert "too many directories" in warnings[1]
-
-
-async def test_many_changes_are_counted(bash: BashTool, warnings: list[str]) -> None:
-    await call(bash, command="for i in {1..9}; do mkdir d$i; echo x > d$i/.git; done")
-
-    assert warnings[0].count(".git created") == 4
-    assert "and 5 more changes" in warnings[0]
 
 
 def test_a_known_tree_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

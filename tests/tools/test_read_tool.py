@@ -1,6 +1,5 @@
 """The read tool on real files."""
 
-import asyncio
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +14,8 @@ from tests.tools.test_read_images import image
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.media.image_files import SOURCE_LIMIT
-from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, PAGE_LINES, ReadTool
+from tui_agent.tools.read_tool import PAGE_CHARACTERS, PAGE_LINES, ReadTool
 from tui_agent.tools.workspace import Workspace
 
 
@@ -85,19 +83,6 @@ async def test_following_the_offsets_reads_everything_once(read: ReadTool, root:
     assert seen == lines
 
 
-async def test_a_page_of_long_lines_ends_before_it_is_too_long(read: ReadTool, root: Path) -> None:
-    (root / "a.txt").write_text(("x" * 1000 + "\n") * 100)
-
-    assert "[lines 1 to 39 of 100 (the page is full); continue with offset=40]" in (await call(read, path="a.txt")).text
-
-
-async def test_a_long_line_is_cut_and_says_so(read: ReadTool, root: Path) -> None:
-    (root / "a.txt").write_text("x" * (LINE_WIDTH + 1234))
-
-    ending = f"x [… 1,234 more characters in this line, from column={LINE_WIDTH + 1}]"
-    assert (await call(read, path="a.txt")).text.endswith(ending)
-
-
 async def test_columns_page_through_one_long_line(read: ReadTool, root: Path) -> None:
     line = "".join(f"<{number}>é" for number in range(20_000))
     (root / "a.txt").write_text(f"one\n{line}\nthree\n")
@@ -115,19 +100,6 @@ async def test_columns_page_through_one_long_line(read: ReadTool, root: Path) ->
     assert text == line
     with pytest.raises(ToolError, match=f"line 2 of a.txt has only {len(line):,} characters; column=999999 is past"):
         await call(read, path="a.txt", offset=2, column=999_999)
-
-
-async def test_an_empty_file_says_so(read: ReadTool, root: Path) -> None:
-    (root / "a.txt").touch()
-
-    assert (await call(read, path="a.txt")).text == "[a.txt is empty]"
-
-
-async def test_an_offset_past_the_end_is_an_error(read: ReadTool, root: Path) -> None:
-    (root / "a.txt").write_text("1\n2\n")
-
-    with pytest.raises(ToolError, match=r"a\.txt has only 2 lines; offset=3 is past its end"):
-        await call(read, path="a.txt", offset=3)
 
 
 @pytest.mark.parametrize(
@@ -194,16 +166,6 @@ async def test_an_image_that_is_too_long_is_refused(read: ReadTool, root: Path) 
         await call(read, path="a.png")
 
 
-@pytest.mark.parametrize("path", ["pipe", "/dev/zero", "a.txt/b", "loop", "x" * 300])
-async def test_a_path_that_is_not_a_file_is_a_clear_error(read: ReadTool, root: Path, path: str) -> None:
-    os.mkfifo(root / "pipe")
-    (root / "a.txt").touch()
-    (root / "loop").symlink_to("loop")
-
-    with pytest.raises(ToolError, match=r"named pipe|a device|not a directory|symbolic link|too long"):
-        await call(read, path=path)
-
-
 async def test_an_unreadable_file_is_a_clear_error(read: ReadTool, root: Path) -> None:
     (root / "a.txt").touch(0o000)
 
@@ -230,36 +192,3 @@ async def test_a_cancelled_call_stops_reading(read: ReadTool, root: Path) -> Non
 
     with pytest.raises(OperationCancelledError):
         await call(read, Recorded(token), path="a.txt")
-
-
-@pytest.mark.slow
-async def test_reading_does_not_hold_up_the_loop(read: ReadTool, root: Path) -> None:
-    (root / "a.txt").write_bytes(b"line\n" * 5_000_000)
-    ticks = 0
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(call(read, path="a.txt"))
-        while not task.done():
-            ticks += 1
-            await asyncio.sleep(0)
-
-    assert ticks > 5
-
-
-def test_a_call_describes_itself(read: ReadTool, root: Path, clean_environment: Path) -> None:
-    arguments: dict[str, Any] = {"path": "a.txt"}
-
-    assert read.is_read_only(arguments)
-    assert read.is_concurrency_safe(arguments)
-    assert read.interruptible(arguments)
-    assert read.accesses(arguments) == Accesses(reads=frozenset({root / "a.txt"}))
-    assert read.subject(arguments) == PathSubject("a.txt", "read")
-    assert read.subject({"path": "~/x"}) == PathSubject(f"{clean_environment}/x", "read")
-    assert read.timeout(arguments) == "default"
-
-
-def test_summaries_name_the_lines_wanted(read: ReadTool) -> None:
-    assert read.summarise({"path": "a.txt"}) == "a.txt"
-    assert read.summarise({"path": "a.txt", "offset": 10}) == "a.txt:10"
-    assert read.summarise({"path": "a.txt", "offset": 10, "limit": 5}) == "a.txt:10–14"
-    assert read.summarise({"path": 5, "x": "y"}) == "path=5, x='y'"

@@ -5,8 +5,7 @@ import pytest
 from tests.support.table import table
 from tests.tools.calls import Recorded, call
 from tui_agent.protocol.errors import InvalidArgumentsError
-from tui_agent.protocol.tool import Accesses
-from tui_agent.tools.todo_tool import TodoTool
+from tui_agent.tools.plan_tools import TodoTool
 
 ITEMS = [
     {"text": "look", "status": "done"},
@@ -28,14 +27,6 @@ async def test_emits_the_whole_list() -> None:
     assert result.text == "List updated: 1 done, 1 in progress, 1 pending.\n[x] look\n[>] change\n[ ] test"
 
 
-async def test_an_empty_list_is_a_list() -> None:
-    recorded = Recorded()
-
-    await call(tool, recorded, items=[])
-
-    assert recorded.data == [("todo.updated", {"items": []})]
-
-
 @table(
     "items",
     [None, [{"text": "x"}], [{"text": " ", "status": "done"}], [{"text": "x", "status": "maybe"}], [ITEMS[0]] * 101],
@@ -47,10 +38,3 @@ async def test_an_invalid_list_is_refused_and_not_emitted(items: object) -> None
         await call(tool, recorded, items=items)
 
     assert recorded.data == []
-
-
-def test_a_call_describes_itself() -> None:
-    assert tool.is_read_only({})
-    assert tool.accesses({"items": ITEMS}) == Accesses()
-    assert tool.summarise({"items": ITEMS}) == "1 of 3 done: change"
-    assert tool.summarise({"items": ITEMS[2:]}) == "0 of 1 done"

@@ -1,7 +1,6 @@
 """Changes of a command, detected by comparing the tree before and after it, in repositories and outside."""
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,8 +11,7 @@ import pytest
 from tests.rewind.sessions import git_work_tree
 from tui_agent.protocol.events import FileState
 from tui_agent.tools import file_states, tree_watch
-from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import TreeChange, content_of, read_file_state
+from tui_agent.tools.file_states import CONTENT_LIMIT, ContentStore, TreeChange, content_of, read_file_state
 from tui_agent.tools.search import tree_listing
 from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
 
@@ -153,30 +151,12 @@ def test_contents_with_converted_line_endings_are_not_taken_from_git(root: Path)
     assert before in (b"one\r\ntwo\r\n", None)
 
 
-def test_the_whole_directory_may_be_deleted(root: Path) -> None:
-    tree = tree_of(root, in_git=False)
-
-    changes = tree.changes(lambda: shutil.rmtree(root))
-
-    assert {change.path.name for change in changes if change.after is None} == {"a.txt", "b.txt"}
-
-
 def test_directories_of_tui_agent_are_not_scanned(root: Path) -> None:
     (root / "ours").mkdir()
     (root / "ours" / "journal").write_text("1\n")
     tree = Tree(root, root.parent / "kept", (root / "ours",))
 
     assert tree.changed("echo 2 >> ours/journal; echo x > theirs") == {"theirs": (None, b"x\n")}
-
-
-def test_a_file_too_large_to_be_stored_is_still_reported(root: Path) -> None:
-    (root / "big").write_bytes(bytes(tree_watch.KEPT_LIMIT + 1))
-    tree = tree_of(root, in_git=False)
-
-    (change,) = tree.changes(lambda: (root / "big").write_bytes(b"small"))
-
-    assert change.before is not None
-    assert (change.before.kept, change.before.size) == (False, tree_watch.KEPT_LIMIT + 1)
 
 
 def test_a_large_file_has_a_digest_and_no_stored_content_and_a_huge_one_only_its_size(
@@ -198,12 +178,6 @@ def test_a_large_file_has_a_digest_and_no_stored_content_and_a_huge_one_only_its
     assert (one.size, one.kept) == (two.size, two.kept) == (CONTENT_LIMIT + 1, False)
     assert one.digest != two.digest
     assert huge == one.model_copy(update={"digest": ""})
-
-
-def test_a_pipe_has_no_state(root: Path) -> None:
-    os.mkfifo(root / "pipe")
-
-    assert read_file_state(root / "pipe", ContentStore(root / "contents")) is None
 
 
 def test_a_tree_with_too_many_files_is_not_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

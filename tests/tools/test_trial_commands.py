@@ -14,11 +14,11 @@ from tests.tools.calls import Recorded, call, details_of
 from tests.trial.ways import wait_for_removals
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, OutputUpdate, PathSubject, ToolResult, ToolUpdate
+from tui_agent.protocol.tool import OutputUpdate, PathSubject, ToolResult, ToolUpdate
 from tui_agent.protocol.trial import MOST_FILES, KeepSelection, PendingChanges
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.edit_tools import EditTool
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.processes.background_jobs import BackgroundJobs
@@ -67,18 +67,6 @@ async def run(bash: BashTool, command: str, **arguments: Any) -> tuple[ToolResul
     trial = Trial()
     result = await call(bash, trial, command=command, **arguments)
     return result, trial.proposals[0] if trial.proposals else None
-
-
-async def test_a_command_without_changes_proposes_nothing_and_leaves_no_layer(
-    bash: BashTool, root: Path, tmp_path: Path, trials: Trials
-) -> None:
-    (root / "a.txt").write_text("one\n")
-
-    result, pending = await run(bash, "cat a.txt; touch b; rm b; cp a.txt a2; mv a2 a.txt")
-
-    assert (result.text.split("\n")[0], pending) == ("one", None)
-    wait_for_removals(trials)
-    assert not list(tmp_path.glob("trials/sessions/*/layers/*"))
 
 
 async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool, root: Path) -> None:
@@ -248,20 +236,6 @@ async def test_what_still_runs_ends_with_the_trial_and_is_named(bash: BashTool) 
     assert "run_in_background" in result.text
 
 
-async def test_a_file_in_tmp_is_there_for_the_next_command_and_for_read(
-    bash: BashTool, workspace: Workspace, tmp_path: Path
-) -> None:
-    name = f"trial-note-{os.getpid()}.txt"
-    await run(bash, f"echo hello > /tmp/{name}")
-    result, _ = await run(bash, f"cat /tmp/{name}")
-    read = ReadTool(workspace)
-    shown = await read.execute(read.prepare_arguments({"path": f"/tmp/{name}"}), Recorded().context)
-
-    assert result.text.startswith("hello")
-    assert "hello" in shown.text
-    assert not os.path.exists(f"/tmp/{name}")
-
-
 async def test_searches_of_tmp_look_where_commands_look(bash: BashTool, workspace: Workspace, trials: Trials) -> None:
     await run(bash, "mkdir -p /tmp/found; echo hello > /tmp/found/a.log")
     place = str(trials.temporary)
@@ -282,11 +256,6 @@ async def test_searches_of_tmp_look_where_commands_look(bash: BashTool, workspac
         assert workspace.in_trial(path) == path
 
 
-async def test_a_background_command_does_not_run_in_a_trial(bash: BashTool) -> None:
-    with pytest.raises(ToolError, match="runs outside only"):
-        await run(bash, "sleep 1", run_in_background=True)
-
-
 async def test_a_command_in_a_trial_is_not_sent_to_the_background(workspace: Workspace, trials: Trials) -> None:
     async with BackgroundJobs() as jobs, asyncio.TaskGroup() as tasks:
         bash = BashTool(workspace, is_read_only_command=lambda _: False, trials=trials, jobs=jobs)
@@ -300,12 +269,6 @@ async def test_a_command_in_a_trial_is_not_sent_to_the_background(workspace: Wor
         await task
 
     assert jobs.in_trial == set()
-
-
-async def test_the_engine_may_run_trials_beside_one_another(bash: BashTool, root: Path) -> None:
-    assert bash.accesses({"command": "make"}) == Accesses(keeps=frozenset({root}))
-    assert bash.accesses({"command": "make", "sandbox": False}) is None
-    assert bash.accesses({"command": "make", "run_in_background": True}) is None
 
 
 async def test_a_waiting_layer_gives_its_result_again(bash: BashTool, root: Path) -> None:

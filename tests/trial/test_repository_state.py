@@ -265,7 +265,7 @@ def test_objects_that_a_command_takes_from_elsewhere_are_not_read_for_the_words(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("tui_agent.git.git_bubblewrap._works", lambda *_: False),
+        ("tui_agent.git.git_program._can_run", lambda *_: False),
         ("tui_agent.trial.repository_state.find_git", lambda _: None),
     ],
 )

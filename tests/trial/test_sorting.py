@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.git.ignorable_paths import may_be_ignored
 from tui_agent.protocol.trial import MOST_FILES, KeepSelection
-from tui_agent.trial.sorting import PathSorter
+from tui_agent.trial.sorting import PathSorter, may_be_ignored
 
 from .layers import RealLayer, outside
 

@@ -14,20 +14,16 @@ import pytest
 from tests.support.table import table
 from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, UNSHARE, Ran, made, run_in, tree_state, walls_of
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.trial import KeepSelection
-from tui_agent.trial import bubblewrap_walls, landlock_walls
+from tui_agent.trial import command_walls
 from tui_agent.trial import trials as trials_module
-from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
-from tui_agent.trial.covered_places import covered_places
-from tui_agent.trial.file_comparison import is_same_file
-from tui_agent.trial.landlock_walls import landlock_problem
+from tui_agent.trial.command_walls import BubblewrapWalls, landlock_problem
+from tui_agent.trial.confinement import covered_places
+from tui_agent.trial.layer_files import is_same_file
 from tui_agent.trial.layer_limits import LayerLimits
 from tui_agent.trial.layer_storage import make_private, remove_tree
-from tui_agent.trial.trial_environment import trial_environment
 from tui_agent.trial.trials import Trials
 from tui_agent.walls import landlock_launcher
 from tui_agent.walls.bubblewrap import Bubblewrap
-from tui_agent.walls.visible_places import own_home
 
 Made = tuple[Trials, Path, Callable[..., Ran]]
 
@@ -169,20 +165,6 @@ def test_two_programs_do_not_remove_the_layers_of_each_other(trial: Made, tmp_pa
     run_in(same.open("call"), "true")
     same.close()
     assert run_in(layer, "echo still > here; cat here").text == "still\n"
-
-
-def test_kept_changes_are_in_the_workspace_and_others_are_not(trial: Made) -> None:
-    _, root, run = trial
-    for name in ("a", "b", "c"):
-        (root / name).write_text(name, "utf-8")
-    layer = run("echo new > a; rm b; echo new > c; mkdir d; echo new > d/e").layer
-    found = {change.path: change.kind for change in layer.changes().changes}
-    assert found == {"a": "changed", "b": "deleted", "c": "changed", "d/e": "added"}
-    report = layer.keep(KeepSelection(paths=("a", "b", "d/e")))
-    layer.discard()
-    assert not report.problems
-    assert sorted(os.listdir(root)) == ["a", "c", "d"]
-    assert [(root / name).read_text("utf-8") for name in ("a", "c", "d/e")] == ["new\n", "c", "new\n"]
 
 
 REFUSED = {
@@ -570,20 +552,13 @@ def test_why_the_kernel_builds_no_walls(monkeypatch: pytest.MonkeyPatch) -> None
     for version, reason in ((0, "does not offer Landlock"), (3, "offers version 3 of Landlock")):
         monkeypatch.setattr(landlock_launcher, "landlock_abi", lambda version=version: version)
         assert landlock_problem().startswith(f"the kernel {reason}; the walls need version")
-    monkeypatch.setattr(landlock_walls, "is_known_machine", lambda: False)
+    monkeypatch.setattr(command_walls, "is_known_machine", lambda: False)
     assert landlock_problem() == "the system calls of this kind of machine are not known"
-
-
-def test_packages_in_the_home_are_shown_to_gradle_only_where_a_command_sees_them() -> None:
-    packages = str(own_home() / ".gradle/caches")
-    for shown in ((packages,), ()):
-        found = trial_environment({}, shown, cache="/cache", temporary="/tmp", network=True)
-        assert found.get("GRADLE_RO_DEP_CACHE") == (packages if shown else None)
 
 
 def test_on_an_unknown_machine_commands_run_without_the_filter_of_system_calls(
     trial: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, _, run = trial
-    monkeypatch.setattr(bubblewrap_walls, "is_known_machine", lambda: False)
+    monkeypatch.setattr(command_walls, "is_known_machine", lambda: False)
     assert run("echo x").text == "x\n"

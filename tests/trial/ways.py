@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
-from tui_agent.trial.landlock_walls import LandlockWalls
+from tui_agent.trial.command_walls import BubblewrapWalls, LandlockWalls
 from tui_agent.trial.trial_layer import TrialLayer
 from tui_agent.trial.trials import Trials
 from tui_agent.walls.bubblewrap import Bubblewrap, found_bubblewraps

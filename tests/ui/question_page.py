@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from textual.events import Paste
 from textual.geometry import Region
@@ -10,9 +10,10 @@ from textual.pilot import Pilot
 
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
+from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.question_screen import QuestionScreen, Typed, TypedKeys
 
-AnswerT = TypeVar("AnswerT")
+ScreenT = TypeVar("ScreenT", bound=QuestionScreen[Any])
 
 
 class ComposerKeys(TypedKeys):
@@ -29,18 +30,44 @@ class ComposerKeys(TypedKeys):
         self.typed += [event.text if isinstance(event, Paste) else event.character or "" for event in typed]
 
 
-class QuestionPage(Generic[AnswerT]):
+class QuestionPage(Generic[ScreenT]):
     """The page on a screen, with its results."""
 
-    def __init__(self, pilot: Pilot[None], screen: QuestionScreen[AnswerT], clock: Clock) -> None:
+    def __init__(self, pilot: Pilot[None], screen: ScreenT, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
-        self.answers: list[AnswerT | None] = []
+        self.answers: list[Any] = []
 
     async def press(self, *keys: str) -> None:
+        """Press keys, with a pause long enough for an answer after each, and wait until what they show is drawn."""
         for key in keys:
             await self.pilot.press(key)
             self.screen.settle()
         await self.pilot.pause()
+        while self.screen.is_attached and not self.screen.guard.was_drawn:
+            await self.pilot.pause()
+
+    async def press_in_turn(self, *keys: str) -> None:
+        """Press keys, each after the quiet moment of what the last one showed."""
+        for key in keys:
+            self.clock.now += SEEN_SECONDS
+            await self.press(key)
+
+    async def type(self, text: str) -> None:
+        """Press keys so fast that each follows before an answer takes effect."""
+        for letter in text:
+            self.clock.now += 0.1
+            await self.pilot.press({" ": "space", ",": "comma"}.get(letter, letter))
+        await self.pilot.pause()
+
+    async def paste(self, text: str) -> None:
+        self.pilot.app.post_message(Paste(text))
+        await self.pilot.pause()
+
+    @property
+    def typed(self) -> list[str]:
+        """Text that went to the composer."""
+        assert isinstance(self.screen.keys, ComposerKeys)
+        return self.screen.keys.typed
 
     def text(self) -> str:
         rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
@@ -48,19 +75,13 @@ class QuestionPage(Generic[AnswerT]):
 
 
 @asynccontextmanager
-async def shown_page(
-    screen: QuestionScreen[AnswerT], clock: Clock, size: tuple[int, int]
-) -> AsyncIterator[QuestionPage[AnswerT]]:
-    """Show a page until the block is left; its answers count once it was drawn."""
-    async with HostApp().run_test(size=size) as pilot, page_in(pilot, screen, clock) as found:
-        yield found
-
-
-@asynccontextmanager
 async def page_in(
-    pilot: Pilot[None], screen: QuestionScreen[AnswerT], clock: Clock
-) -> AsyncIterator[QuestionPage[AnswerT]]:
-    """Show a page in a running app and close it, so that many pages share a start."""
+    pilot: Pilot[None], screen: ScreenT, clock: Clock, size: tuple[int, int] | None = None
+) -> AsyncIterator[QuestionPage[ScreenT]]:
+    """Show a page in a running app and close it, so that many pages share a start; its answers count once drawn."""
+    if size is not None and size != tuple(pilot.app.size):
+        await pilot.resize_terminal(*size)
+        await pilot.pause()
     found = QuestionPage(pilot, screen, clock)
     await pilot.app.push_screen(screen, found.answers.append)
     while not screen.guard.was_drawn:
@@ -69,3 +90,10 @@ async def page_in(
     if pilot.app.screen is screen:
         await screen.dismiss(None)
         await pilot.pause()
+
+
+@asynccontextmanager
+async def empty_app(size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[None]]:
+    """Start an app for pages."""
+    async with HostApp().run_test(size=size) as pilot:
+        yield pilot

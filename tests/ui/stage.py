@@ -19,6 +19,7 @@ from tui_agent.providers.scripted_provider import Step, call, reply
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 
 PATIENCE = 60.0
@@ -171,9 +172,11 @@ async def stage(
     )
     app = TuiAgentApp(
         AgentBridge(loop, bus),
-        place=WorkingDirectory("~/shop", "main"),
-        prompt=prompt,
-        surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
+        ChatOptions(
+            WorkingDirectory("~/shop", "main"),
+            surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
+            prompt=prompt,
+        ),
     )
     async with app.run_test(size=size) as pilot:
         yield Stage(app, pilot, loop, provider, policy, bus, clock)

@@ -17,6 +17,7 @@ from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.state.queued_messages import WaitingMessages
 
 
@@ -132,11 +133,13 @@ def still_app(
         agent.queue.put(known.model_copy(update={"id": message.message_id}))
     return TuiAgentApp(
         bridge_to(agent, past=story.envelopes, **services),
+        ChatOptions(
+            WorkingDirectory("~/shop", "main"),
+            label=label,
+            ideas=ideas,
+            surroundings=TerminalEnvironment(no_color=no_color, reduced_motion=reduced_motion, clock=lambda: ended_at),
+        ),
         theme=theme,
-        label=label,
-        ideas=ideas,
-        place=WorkingDirectory("~/shop", "main"),
-        surroundings=TerminalEnvironment(no_color=no_color, reduced_motion=reduced_motion, clock=lambda: ended_at),
     )
 
 

@@ -1,7 +1,7 @@
 """Sessions for the screen: events with fixed times, so that a picture of them is always the same."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
@@ -222,6 +222,22 @@ class Story:
         """Deliver a queued message."""
         self.tell(SteeringDelivered(message_id=message_id, kind=kind, text=text, boundary=boundary))
         return self.user(text, kind, message_id)
+
+
+class Fold(Protocol):
+    """A fold behind the screen."""
+
+    def apply(self, envelope: Envelope, /) -> object: ...
+
+
+SomeFold = TypeVar("SomeFold", bound=Fold)
+
+
+def folded(fold: SomeFold, story: Story) -> SomeFold:
+    """Apply all events of a story to a fold, and return it."""
+    for envelope in story.envelopes:
+        fold.apply(envelope)
+    return fold
 
 
 def working() -> Story:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import product
 from typing import Any
@@ -16,11 +16,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.support.table import table
-from tests.ui.question_page import ComposerKeys
-from tests.ui.row_kit import DIFF, HostApp
+from tests.ui.question_page import ComposerKeys, QuestionPage, empty_app, page_in
+from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools import PresentPlanTool
 from tui_agent.ui.approval.approval_answers import (
@@ -32,7 +32,7 @@ from tui_agent.ui.approval.approval_answers import (
 )
 from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
-from tui_agent.ui.approval.approval_screen import ApprovalScreen, PageRequested
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.answer_rules import PAUSE_SECONDS, RESTING_SECONDS, SEEN_SECONDS
 from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
@@ -55,6 +55,8 @@ LONG_DIFF = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,90 @@\n" + "".join(f"+line {numb
 LONG = REQUEST.model_copy(
     update={"tool": "write", "args": {"path": "x"}, "preview": Preview(kind="diff", text=LONG_DIFF, path="/home/a/x")}
 )
+YES, NO = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny")
+Asked = QuestionPage[ApprovalScreen]
 
 
 class FakeFacts:
@@ -71,65 +73,24 @@ class FakeFacts:
         return "" if rule.startswith("bash(git commit") and rule.endswith(")") else f"No: {rule}"
 
 
-class Asked:
-    """A dialog on the screen, with its results."""
+class EditorApp(HostApp):
+    """Notes which texts another editor is to open."""
 
-    def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock, typed: list[str]) -> None:
-        self.pilot, self.screen, self.clock, self.typed = pilot, screen, clock, typed
-        self.answers: list[ApprovalDecision | PageRequested | None] = []
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted: list[ApprovalScreen.EditorRequested] = []
 
-    async def press(self, *keys: str) -> None:
-        """Press keys, pause long enough for an answer after each of several letters, and wait for their effect."""
-        for key in keys:
-            await self.pilot.press(key)
-            self.screen.settle()
-        await self.pilot.pause()
-        while self.screen.is_attached and not self.screen.guard.was_drawn:
-            await self.pilot.pause()
-
-    async def press_in_turn(self, *keys: str) -> None:
-        """Press keys, each after the quiet moment of what the last one showed."""
-        for key in keys:
-            self.clock.now += SEEN_SECONDS
-            await self.press(key)
-
-    async def type(self, text: str, gap: float = 0.1) -> None:
-        """Press keys so fast that each follows before an answer takes effect."""
-        for letter in text:
-            self.clock.now += gap
-            await self.pilot.press({" ": "space", ",": "comma"}.get(letter, letter))
-        await self.pilot.pause()
-
-    def keys_are_dim(self) -> bool:
-        """Return True if the answers are dim."""
-        keys = self.screen.query_one("#approval-keys", RowsView)
-        line = keys.line_at(0)
-        assert line is not None
-        return ("y", "key") not in line.runs and ("s", "key") not in line.runs
-
-    def text(self) -> str:
-        """Return the text of the whole screen."""
-        width, height = self.pilot.app.size
-        rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
-        return "\n".join("".join(segment.text for segment in row)[:width] for row in rows[:height])
+    @on(ApprovalScreen.EditorRequested)
+    def note(self, event: ApprovalScreen.EditorRequested) -> None:
+        self.wanted.append(event)
 
 
 @asynccontextmanager
 async def asking(
-    request: ApprovalRequest = REQUEST,
-    position: int = 1,
-    total: int = 1,
-    *,
-    size: tuple[int, int] = (80, 24),
-    quiet: bool = True,
-    app: HostApp | None = None,
-    foot: tuple[int, int] = (0, 0),
+    request: ApprovalRequest = REQUEST, *, size: tuple[int, int] = (80, 24), quiet: bool = True
 ) -> AsyncIterator[Asked]:
     """Start an app and show a dialog; with `quiet`, answers count already."""
-    async with (
-        (app or HostApp()).run_test(size=size) as pilot,
-        asking_in(pilot, request, position, total, quiet=quiet, foot=foot) as asked,
-    ):
+    async with empty_app(size) as pilot, asking_in(pilot, request, quiet=quiet) as asked:
         yield asked
 
 
@@ -137,45 +98,64 @@ async def asking(
 async def asking_in(
     pilot: Pilot[None],
     request: ApprovalRequest = REQUEST,
-    position: int = 1,
     total: int = 1,
     *,
     size: tuple[int, int] | None = None,
     quiet: bool = True,
     foot: tuple[int, int] = (0, 0),
 ) -> AsyncIterator[Asked]:
-    """Show a dialog in a running app and close it, so that many questions share a start."""
-    if size is not None and size != tuple(pilot.app.size):
-        await pilot.resize_terminal(*size)
-        await pilot.pause()
-    width, height = pilot.app.size
+    """Show a dialog in a running app."""
+    width, height = size or pilot.app.size
     clock = Clock()
     keys = ComposerKeys(clock, Region(0, height - 1, width, 1))
-    screen = ApprovalScreen(request, position, total, facts=FakeFacts(), keys=keys, foot=lambda: foot)
-    asked = Asked(pilot, screen, clock, keys.typed)
-    await pilot.app.push_screen(screen, asked.answers.append)
-    while not screen.guard.was_drawn:
-        await pilot.pause()
-    if quiet:
-        clock.now += SEEN_SECONDS
-    yield asked
-    if pilot.app.screen is screen:
-        await screen.dismiss(None)
-        await pilot.pause()
+    screen = ApprovalScreen(request, 1, total, facts=FakeFacts(), keys=keys, foot=lambda: foot)
+    async with page_in(pilot, screen, clock, size) as asked:
+        if quiet:
+            clock.now += SEEN_SECONDS
+        yield asked
+
+
+async def walk(
+    pilot: Pilot[None],
+    request: ApprovalRequest,
+    steps: Sequence[tuple[str, ...]],
+    answers: Sequence[object],
+    *,
+    typed: Sequence[str] = (),
+    **options: Any,
+) -> None:
+    """Press the keys of each step (`.` stands for a quiet moment) and find its words; only the last step answers."""
+    async with asking_in(pilot, request, **options) as asked:
+        for keys, *words in steps:
+            assert asked.answers == [], steps
+            for key in keys.split():
+                if key == ".":
+                    asked.clock.now += SEEN_SECONDS
+                else:
+                    await asked.press(key)
+            text = asked.text()
+            assert [word for word in words if word not in text] == [], (keys, text)
+        assert (asked.answers, asked.typed) == (list(answers), list(typed)), (steps, options)
+
+
+def keys_are_dim(asked: Asked) -> bool:
+    """Return True if the answers are dim."""
+    line = asked.screen.query_one("#approval-keys", RowsView).line_at(0)
+    assert line is not None
+    return ("y", "key") not in line.runs and ("s", "key") not in line.runs
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
-async def test_one_key_answers() -> None:
-    decisions = {"y": "approve", "n": "deny", "k": "skip"}
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        for key in (*decisions, "escape"):
-            async with asking_in(pilot) as asked:
-                await asked.press(key)
-
-                decision = decisions.get(key)
-                assert asked.answers == [decision and ApprovalDecision(decision=decision)]
+async def test_some_keys_answer_some_do_nothing_and_text_goes_to_the_composer() -> None:
+    answers: dict[str, list[object]] = {"y": [YES], "n": [NO], "k": [ApprovalDecision(decision="skip")]}
+    answers |= {key: [] for key in ("enter", "space", "p", "e", "tab", "f1", "ctrl+y")}
+    answers |= {key: [None] for key in ("escape", "N", "x", "7", "é")}
+    answers |= {"right enter": [YES], "right right enter": [NO], "left left enter": [None]}
+    async with empty_app() as pilot:
+        for keys, expected in answers.items():
+            await walk(pilot, REQUEST, [(keys,)], expected, typed=[keys] if keys in "Nx7é" else [])
 
 
 async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -> None:
@@ -189,117 +169,62 @@ async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -
         assert not dialog.is_attached
 
 
-async def test_nothing_else_answers() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        for key in ("enter", "space", "p", "e", "tab", "f1", "ctrl+y"):
-            async with asking_in(pilot) as asked:
-                await asked.press(key)
-
-                assert (key, asked.answers) == (key, [])
-                assert pilot.app.screen is asked.screen
-
-
-async def test_any_other_letter_goes_to_the_composer_and_the_question_waits() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        for key in ("N", "x", "7", "é"):
-            async with asking_in(pilot) as asked:
-                await asked.press(key)
-
-                assert (asked.answers, asked.typed) == ([None], [key])
-
-
-async def test_for_the_session_the_rule_is_shown_first() -> None:
-    async with asking() as asked:
-        await asked.press("s")
-        assert asked.answers == []
-        assert "bash(git commit:*)" in asked.text()
-
-        await asked.press("s")
-        assert asked.answers == [], "the same key held down must not get through"
-
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("s")
-        assert asked.answers == [ApprovalDecision(decision="approve", scope="session")]
-
-
-@pytest.mark.parametrize(("key", "scope"), [("p", "project"), ("u", "user")])
-async def test_for_ever_the_rule_and_the_file_are_shown_first(key: str, scope: GrantScope) -> None:
-    async with asking() as asked:
-        await asked.press("p")
-        text = asked.text()
-        for words in (
-            "From now on also allowed",
-            "bash(git commit:*)",
-            "/w/.tui-agent/config.toml",
-            "/home/a/config.toml",
-            "To undo this, delete the rule there",
-            "1 more question",
-            "bash git commit -m y",
+async def test_the_rule_to_store_is_shown_first_and_counts_after_a_quiet_moment() -> None:
+    lasting = ("From now on also allowed", "/w/.tui-agent/config.toml", "/home/a/config.toml", "delete the rule there")
+    past = ("bash(git commit:*)", "1 more question", "bash git commit -m y")
+    async with empty_app() as pilot:
+        for opening, key, scope, words in (
+            ("s", "s", "session", past),
+            ("p", "p", "project", (*past, *lasting)),
+            ("p", "u", "user", (*past, *lasting)),
         ):
-            assert words in text
-        await asked.press(key)
-        assert asked.answers == []
-
-        asked.clock.now += SEEN_SECONDS
-        await asked.press(key)
-        assert asked.answers == [ApprovalDecision(decision="approve", scope=scope)]
-
-
-async def test_a_narrower_rule_can_be_chosen() -> None:
-    async with asking() as asked:
-        await asked.press("s", "right", "left")
-        text = asked.text()
-        assert "bash(git commit -am x)" in text
-        assert "no other question" in text
-        assert "1 of 2" in text
-
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("s")
+            granted = ApprovalDecision.model_validate({"decision": "approve", "scope": scope})
+            # A key held down must not get through: the rule is another question.
+            await walk(pilot, REQUEST, [(opening, *words), (key,), (f". {key}",)], [granted])
 
         narrow = ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -am x)")
-        assert asked.answers == [narrow]
+        words = ("bash(git commit -am x)", "no other question", "1 of 2")
+        await walk(pilot, REQUEST, [("s right left", *words), (". s",)], [narrow])
+
+        async with asking_in(pilot) as asked:
+            for _ in range(3):
+                await asked.press("p", "escape")
+                asked.clock.now += SEEN_SECONDS
+            await asked.press("p")
+
+            assert "more row" not in asked.text(), "shown again, it is shown whole"
 
 
 async def test_a_rule_can_be_typed_and_is_shown_again_before_it_is_stored() -> None:
-    async with asking() as asked:
-        await asked.press_in_turn("s", "e")
-        assert asked.screen.dialog.editor.text == "bash(git commit:*)"
-        await asked.press(*["backspace"] * 3)
-        assert "No: bash(git commit" in asked.text(), "the reason is shown while the user types"
+    async with empty_app() as pilot:
+        async with asking_in(pilot) as asked:
+            await asked.press_in_turn("s", "e")
+            assert asked.screen.dialog.editor.text == "bash(git commit:*)"
+            await asked.press(*["backspace"] * 3)
+            assert "No: bash(git commit" in asked.text(), "the reason is shown while the user types"
 
-        await asked.press("ctrl+s")
-        assert asked.screen.dialog.step == "typing", "a refused rule is not taken"
+            await asked.press("ctrl+s")
+            assert asked.screen.dialog.step == "typing", "a refused rule is not taken"
 
-        await asked.press("space", "minus", "a", ":", "*", ")")
-        async with asyncio.timeout(60):
-            while "1 more question" not in asked.text():
-                await asked.pilot.pause(PAST_SECONDS / 10)
-        assert "bash git commit -m y" in asked.text()
+            await asked.press("space", "minus", "a", ":", "*", ")")
+            async with asyncio.timeout(60):
+                while "1 more question" not in asked.text():
+                    await pilot.pause(PAST_SECONDS / 10)
 
-        await asked.press("ctrl+s", "s")
-        assert asked.answers == [], "the typed rule is another question"
-        assert "bash(git commit -a:*)" in asked.text()
-        assert "yours" in asked.text()
+            await asked.press("ctrl+s", "s")
+            assert asked.answers == [], "the typed rule is another question"
+            assert "bash(git commit -a:*)" in asked.text()
+            assert "yours" in asked.text()
 
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("s")
-        assert asked.answers == [ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -a:*)")]
+            await asked.press_in_turn("s")
+            typed = ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -a:*)")
+            assert asked.answers == [typed]
 
-
-async def test_a_typed_rule_can_be_given_up_and_a_proposed_one_chosen_instead() -> None:
-    async with asking() as asked:
-        await asked.press_in_turn("p", "e", "x", "escape")
-        assert asked.screen.dialog.step == "confirming"
-        assert "bash(git commit:*)" in asked.text()
-
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("e", *["backspace"] * 3, "space", "minus", "q", ")", "ctrl+s", "left")
-        assert "bash(git commit:*)" in asked.text()
-        assert "2 of 2" in asked.text()
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("u")
-
-        assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
+        typing = "e backspace backspace backspace space minus q ) ctrl+s"
+        proposed = (f". {typing} left", "bash(git commit:*)", "2 of 2")
+        granted = ApprovalDecision(decision="approve", scope="user")
+        # Instead of a typed rule, a proposed one can be chosen.
+        await walk(pilot, REQUEST, [(". p . e x escape",), proposed, (". u",)], [granted])
 
 
 async def test_a_rule_counts_only_once_all_of_it_was_seen() -> None:
@@ -313,46 +238,9 @@ async def test_a_rule_counts_only_once_all_of_it_was_seen() -> None:
 
         while "more row" in asked.text():
             await asked.press("space")
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("u")
+        await asked.press_in_turn("u")
 
         assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
-
-
-async def test_the_rule_shown_again_is_shown_whole() -> None:
-    async with asking() as asked:
-        for _ in range(3):
-            await asked.press("p", "escape")
-            asked.clock.now += SEEN_SECONDS
-        await asked.press("p")
-
-        assert "more row" not in asked.text()
-
-
-async def test_an_edited_input_is_allowed_and_an_unchanged_one_is_a_plain_yes() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        async with asking_in(pilot, REQUEST.model_copy(update={"args": {"command": COMMAND, "timeout": 5}})) as asked:
-            await asked.press("e")
-            assert asked.screen.dialog.editor.text == COMMAND
-            await asked.press(*" -v", "y", "n", "ctrl+s")
-
-            changed = {"command": COMMAND + " -vyn", "timeout": 5}
-            assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
-
-        async with asking_in(pilot, FILE) as asked:
-            await asked.press("e", "ctrl+s")
-
-            assert asked.answers == [ApprovalDecision(decision="approve")]
-
-        async with asking_in(pilot, REQUEST.model_copy(update={"preview": None})) as asked:
-            await asked.press("e", "x", "ctrl+s")
-            assert asked.answers == []
-            assert "this is not valid JSON" in asked.text()
-
-            await asked.press("escape")
-            asked.clock.now += SEEN_SECONDS
-            await asked.press("y")
-            assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
 FILE_TEXT = "import os\n\n\ndef price():\n\treturn 'a'  # ä\n"
@@ -365,8 +253,19 @@ FILE = REQUEST.model_copy(
 )
 
 
-async def test_the_content_of_a_file_is_edited_as_text_with_colours_that_follow_each_change() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
+async def test_an_edited_input_is_allowed_and_an_unchanged_one_is_a_plain_yes() -> None:
+    async with empty_app() as pilot:
+        async with asking_in(pilot, REQUEST.model_copy(update={"args": {"command": COMMAND, "timeout": 5}})) as asked:
+            await asked.press("e")
+            assert asked.screen.dialog.editor.text == COMMAND
+            await asked.press(*" -v", "y", "n")
+            await asked.paste("\x1b]52;c;eA==\x07 a\u202eb")
+            await asked.press("ctrl+s")
+
+            # What hides in a paste can be seen in the editor.
+            changed = {"command": COMMAND + " -vyn\\x1b]52;c;eA==\\x07 a\\u202eb", "timeout": 5}
+            assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
+
         async with asking_in(pilot, FILE) as asked:
             await asked.press("e")
             editor = asked.screen.dialog.editor
@@ -374,41 +273,31 @@ async def test_the_content_of_a_file_is_edited_as_text_with_colours_that_follow_
             assert "You edit the content of src/price.py" in asked.text()
             coloured = {str(span.style) for row in range(5) for span in editor.get_line(row).spans}
             assert len(coloured) >= 3, "keywords, names, strings and comments differ"
-
-            await asked.press("#", "ctrl+s")
-
-            changed = {"path": "src/price.py", "content": "#" + FILE_TEXT}
-            assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
-
-        async with asking_in(pilot, FILE) as asked:
-            await asked.press("e")
-            editor = asked.screen.dialog.editor
             before = editor.get_line(0).spans
             await asked.press("#")
-            assert editor.get_line(0).spans != before
+            assert editor.get_line(0).spans != before, "colours follow each change"
             editor.undo()
-            assert editor.get_line(0).spans == before
+            await asked.press("ctrl+s")
+
+            assert asked.answers == [YES]
+
+        steps = [("e x ctrl+s", "this is not valid JSON"), ("escape . y",)]
+        await walk(pilot, REQUEST.model_copy(update={"preview": None}), steps, [YES])
 
 
 async def test_another_editor_gets_the_text_and_its_result_is_shown_before_it_counts() -> None:
-    wanted: list[ApprovalScreen.EditorRequested] = []
-
-    class EditorApp(HostApp):
-        @on(ApprovalScreen.EditorRequested)
-        def note(self, event: ApprovalScreen.EditorRequested) -> None:
-            wanted.append(event)
-
-    async with asking(FILE, app=EditorApp()) as asked:
+    app = EditorApp()
+    async with app.run_test(size=(80, 24)) as pilot, asking_in(pilot, FILE) as asked:
         await asked.press("e", "ctrl+g")
-        (request,) = wanted
+        (request,) = app.wanted
         assert (request.text, request.file_name) == (FILE_TEXT, "text.py")
 
         request.done(FILE_TEXT, "No editor is set.")
-        await asked.pilot.pause()
+        await pilot.pause()
         assert "No editor is set." in asked.text()
 
         request.done("x = 1\u202e\n", "")
-        await asked.pilot.pause()
+        await pilot.pause()
         assert asked.screen.dialog.editor.text == "x = 1\\u202e\n"
         assert asked.answers == []
         await asked.press("ctrl+s")
@@ -424,47 +313,30 @@ PLAN = ApprovalRequest(
     args={"plan": PLAN_TEXT},
     question=PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None).question({"plan": PLAN_TEXT}),
 )
-EDITED_AND_DECLINED = ApprovalDecision(decision="deny", note=f"no\n\nThe plan as I edited it:\n\nX{PLAN_TEXT}")
 
 
-@table(
-    ("keys", "decision"),
-    [
-        (("y",), ApprovalDecision(decision="approve", input={"mode": "ask"})),
-        (("s",), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
-        (("n",), ApprovalDecision(decision="deny")),
-        (("f", "m", "o", "r", "e", "enter"), ApprovalDecision(decision="deny", note="more")),
-        (("right", "right", "enter"), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
-        (("e", "ctrl+s", "y"), ApprovalDecision(decision="approve", input={"mode": "ask"})),
-        (("e", "X", "ctrl+s", "f", "n", "o", "enter"), EDITED_AND_DECLINED),
-        (("e", "X", "escape", "s"), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
-        (("escape",), None),
-    ],
-)
-async def test_a_plan_is_accepted_with_a_mode_or_declined(
-    keys: tuple[str, ...], decision: ApprovalDecision | None
-) -> None:
-    async with asking(PLAN) as asked:
-        text = asked.text()
-        assert "Accept this plan?" in text
-        assert "1. Change price()" in text
-        assert "w why" not in text
-        await asked.press_in_turn(*keys)
-        assert asked.answers == [decision]
+async def test_a_plan_is_accepted_with_a_mode_or_declined() -> None:
+    accepts = ApprovalDecision(decision="approve", input={"mode": "accept_edits"})
+    edited_and_declined = ApprovalDecision(decision="deny", note=f"no\n\nThe plan as I edited it:\n\nX{PLAN_TEXT}")
+    async with empty_app() as pilot:
+        for keys, decision in (
+            ("y", ApprovalDecision(decision="approve", input={"mode": "ask"})),
+            ("s", accepts),
+            ("n", NO),
+            ("f m o r e enter", ApprovalDecision(decision="deny", note="more")),
+            ("e X ctrl+s f n o enter", edited_and_declined),
+            ("e X escape s", accepts),
+        ):
+            shown = ("", "Accept this plan?", "1. Change price()")
+            await walk(pilot, PLAN, [shown, (keys.replace(" ", " . "),)], [decision])
 
 
 async def test_an_edited_plan_is_shown_again_before_it_is_accepted() -> None:
-    wanted: list[ApprovalScreen.EditorRequested] = []
-
-    class EditorApp(HostApp):
-        @on(ApprovalScreen.EditorRequested)
-        def note(self, event: ApprovalScreen.EditorRequested) -> None:
-            wanted.append(event)
-
-    async with asking(PLAN, app=EditorApp()) as asked:
+    app = EditorApp()
+    async with app.run_test(size=(80, 24)) as pilot, asking_in(pilot, PLAN) as asked:
         await asked.press("ctrl+g")
-        assert (wanted[0].text, wanted[0].file_name) == (PLAN_TEXT, "plan.md")
-        wanted[0].done("1. Only *this*\n", "")
+        assert (app.wanted[0].text, app.wanted[0].file_name) == (PLAN_TEXT, "plan.md")
+        app.wanted[0].done("1. Only *this*\n", "")
         await asked.press("ctrl+s")
         assert asked.answers == []
         assert "1. Only this" in asked.text()
@@ -474,131 +346,60 @@ async def test_an_edited_plan_is_shown_again_before_it_is_accepted() -> None:
         assert asked.answers == [ApprovalDecision(decision="approve", input=edited)]
 
 
-async def test_what_hides_in_a_paste_can_be_seen_in_the_editor() -> None:
-    async with asking() as asked:
-        await asked.press("e")
-        asked.pilot.app.post_message(Paste("\x1b]52;c;eA==\x07 a\u202eb"))
-        await asked.pilot.pause()
-
-        assert asked.screen.dialog.editor.text == COMMAND + "\\x1b]52;c;eA==\\x07 a\\u202eb"
-
-
-async def test_the_keys_are_drawn_dim_whenever_none_counts_and_an_early_key_does_not_delay_them() -> None:
-    async with asking(quiet=False) as asked:
-        assert asked.keys_are_dim()
-        asked.clock.now += SEEN_SECONDS / 2
-        await asked.press("y")
-        assert asked.keys_are_dim()
-        assert "does not count yet" in asked.text()
-        asked.clock.now += SEEN_SECONDS / 2
-        asked.screen.dialog.query_one(AnswerRow).redraw()
-        assert not asked.keys_are_dim()
-        asked.clock.now += PAUSE_SECONDS
-
-        await asked.press("s")
-
-        assert asked.keys_are_dim(), "the rule is another question"
-        assert asked.answers == []
-
-
 async def test_a_reason_and_a_remark_go_to_the_agent() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
+    async with empty_app() as pilot:
         async with asking_in(pilot) as asked:
             await asked.press("f")
-            assert asked.screen.query_one(Input).has_focus
-            assert not asked.screen.query_one(Input).cursor_blink, "nothing wakes a program that waits"
-
+            field = asked.screen.query_one(Input)
+            assert field.has_focus
+            assert not field.cursor_blink, "nothing wakes a program that waits"
             await asked.press(*"yes, use rg", "enter")
 
             assert asked.answers == [ApprovalDecision(decision="deny", note="yes, use rg")]
 
         async with asking_in(pilot) as asked:
             await asked.press("Y")
-            assert asked.screen.query_one(Input).has_focus
             assert "reads it with the result" in asked.text()
-
             await asked.press(*"no, then push", "enter")
 
             assert asked.answers == [ApprovalDecision(decision="approve", note="no, then push")]
 
+        async with asking_in(pilot) as asked:
+            await asked.press("f")
+            await asked.paste("pasted\r\nwords\x1b\r\u202e")
+            field = asked.screen.query_one(Input)
+            assert field.value == "pasted words\\x1b \\u202e"
+            await asked.paste("word " * 40 + "\x1b end")
+            assert "\\x1b end " in asked.text(), "the end of a long paste is in sight"
+            assert "pasted" not in asked.text()
 
-async def test_a_reason_may_be_pasted_and_given_up() -> None:
-    async with asking() as asked:
-        await asked.press("f")
-        asked.pilot.app.post_message(Paste("pasted\r\nwords\x1b\r\u202e"))
-        await asked.pilot.pause()
-        assert asked.screen.query_one(Input).value == "pasted words\\x1b \\u202e"
-
-        await asked.press("escape")
-        assert asked.answers == []
-        assert not asked.screen.query_one(Input).display
-        await asked.press("n")
-        assert asked.answers == []
-        asked.clock.now += SEEN_SECONDS
-        await asked.press("n")
-
-        assert asked.answers == [ApprovalDecision(decision="deny")]
-
-
-async def test_the_end_of_a_long_paste_into_the_reason_is_in_sight() -> None:
-    async with asking() as asked:
-        await asked.press("f")
-        asked.pilot.app.post_message(Paste("begin " + "word " * 40 + "\x1b end"))
-        await asked.pilot.pause()
-        field = asked.screen.query_one(Input)
-
-        assert "\\x1b end " in asked.text()
-        assert "begin" not in asked.text()
-        assert field.cursor_screen_offset.x <= field.content_region.right
-
-
-async def test_only_what_is_offered_can_be_chosen() -> None:
-    request = REQUEST.model_copy(update={"options": ("deny",), "session_rule": None})
-    async with asking(request) as asked:
-        assert "skip" not in asked.text()
-        await asked.press("n")
-        assert asked.answers == [ApprovalDecision(decision="deny")]
-
-    async with asking(request) as asked:
-        await asked.press("y")
-        assert (asked.answers, asked.typed) == ([], [])
-        assert "This key does nothing here." in asked.text()
+            await asked.press("escape", "n")
+            assert not field.display
+            assert asked.answers == [], "the question is asked anew"
+            await asked.press_in_turn("n")
+            assert asked.answers == [NO]
 
 
 async def test_a_dead_key_says_why() -> None:
+    no_rule = REQUEST.model_copy(update={"session_rule": None})
     dead = [
         ("h", REQUEST, "This change has one part"),
         ("a", REQUEST, "No other question waits."),
-        ("s", REQUEST.model_copy(update={"session_rule": None}), "No rule can be stored"),
+        ("s", no_rule, "No rule can be stored"),
         ("u", REQUEST, "for a rule that is shown"),
+        ("y", no_rule.model_copy(update={"options": ("deny",)}), "This key does nothing here."),
         *((key, LONG, "before a yes counts") for key in ("y", "Y", "e", "s", "p")),
     ]
-    async with HostApp().run_test(size=(60, 20)) as pilot:
-        for size in ((60, 20), (80, 24), (120, 40)):
-            for key, request, reason in dead:
-                async with asking_in(pilot, request, size=size) as asked:
-                    await asked.press(key)
-
-                    assert reason in asked.text(), (key, size)
-                    assert (asked.answers, asked.typed) == ([], [])
+    async with empty_app((60, 20)) as pilot:
+        for size, (key, request, reason) in product(((60, 20), (120, 40)), dead):
+            await walk(pilot, request, [(key, reason)], [], size=size)
 
 
-async def test_arrows_and_enter_answer() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        for keys, answers in (
-            (("enter",), []),
-            (("right", "enter"), [ApprovalDecision(decision="approve")]),
-            (("right", "right", "enter"), [ApprovalDecision(decision="deny")]),
-            (("left", "left", "enter"), [None]),
-        ):
-            async with asking_in(pilot) as asked:
-                await asked.press(*keys)
-
-                assert (keys, asked.answers) == (keys, answers)
+# --- the guard ------------------------------------------------------------------------------------------------------
 
 
 async def test_keys_answer_only_once_they_are_bright_and_not_now_always_works() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
+    async with empty_app() as pilot:
         async with asking_in(pilot, quiet=False) as asked:
             await asked.type("yes, nanny, do keep skis")
 
@@ -606,76 +407,47 @@ async def test_keys_answer_only_once_they_are_bright_and_not_now_always_works() 
             assert "".join(asked.typed) == "ye", "the others go to the chat"
 
         async with asking_in(pilot, quiet=False) as asked:
-            asked.clock.now += 0.05
+            assert keys_are_dim(asked)
+            asked.clock.now += SEEN_SECONDS / 2
             await asked.press("y")
-            asked.clock.now += SEEN_SECONDS - 0.05
-            await asked.press("y")
-
-            assert asked.answers == [ApprovalDecision(decision="approve")]
-
-        async with asking_in(pilot, quiet=False) as asked:
-            await asked.press("right", "enter")
-
-            assert asked.answers == []
+            assert keys_are_dim(asked)
             assert "does not count yet" in asked.text()
+            asked.clock.now += SEEN_SECONDS / 2
+            asked.screen.dialog.query_one(AnswerRow).redraw()
+            assert not keys_are_dim(asked), "an early key does not delay the answers"
+            await asked.press("y")
 
-        async with asking_in(pilot, quiet=False) as asked:
-            await asked.press("escape")
+            assert asked.answers == [YES]
 
-            assert asked.answers == [None]
-
-
-# --- the guard ------------------------------------------------------------------------------------------------------
-
-
-async def test_a_click_into_the_composer_folds_the_question() -> None:
-    async with asking(foot=(1, 1)) as asked:
-        await asked.pilot.click(asked.screen.dialog, offset=(5, 3))
-        assert asked.answers == []
-        await asked.pilot.click(offset=(5, 23))
-        await asked.pilot.pause()
-
-        assert asked.answers == [None]
+        await walk(pilot, REQUEST, [("right enter", "does not count yet"), ("escape",)], [None], quiet=False)
 
 
-@pytest.mark.parametrize("paging", ["pagedown", "space"])
-async def test_paging_drops_a_yes_that_came_before_everything_was_shown(paging: str) -> None:
-    async with asking(LONG) as asked:
-        await asked.press("y")
-        asked.clock.now += PAUSE_SECONDS
-        while not asked.screen.dialog.body.read_to_end:
-            await asked.press(paging)
-        await asked.press("y")
+async def test_paging_ends_a_run_of_letters_and_text_and_pastes_answer_nothing() -> None:
+    async with empty_app() as pilot:
+        for paging in ("pagedown", "space"):
+            async with asking_in(pilot, LONG) as asked:
+                await asked.press("y")
+                asked.clock.now += PAUSE_SECONDS
+                while not asked.screen.dialog.body.read_to_end:
+                    await asked.press(paging)
+                await asked.press("y")
 
-        assert asked.typed == []
-        assert asked.answers == [ApprovalDecision(decision="approve")]
+                assert (asked.answers, asked.typed) == ([YES], []), "the first yes came before everything was shown"
 
+        async with asking_in(pilot, LONG) as asked:
+            await pilot.press("y", "pagedown", "end", "y", "pagedown")
+            await pilot.pause()
+            assert (asked.answers, asked.typed) == ([YES], [])
 
-async def test_paging_right_after_an_answer_lets_it_take_effect_first() -> None:
-    async with asking(LONG) as asked:
-        await asked.pilot.press("y", "pagedown", "end", "y", "pagedown")
-        await asked.pilot.pause()
+        async with asking_in(pilot, LONG) as asked:
+            await asked.type("y ok")
+            assert (asked.answers, "".join(asked.typed)) == ([None], "y ")
 
-        assert asked.typed == []
-        assert asked.answers == [ApprovalDecision(decision="approve")]
-
-
-async def test_an_early_letter_and_a_space_right_after_it_are_text() -> None:
-    async with asking(LONG) as asked:
-        await asked.type("y ok")
-
-        assert "".join(asked.typed) == "y "
-        assert asked.answers == [None]
-
-
-async def test_a_paste_never_answers() -> None:
-    async with asking() as asked:
-        asked.pilot.app.post_message(Paste("y"))
-        asked.screen.post_message(Paste("y\n"))
-        await asked.pilot.pause()
-
-        assert asked.answers == [None]
-        assert asked.typed == ["y"]
+        async with asking_in(pilot) as asked:
+            pilot.app.post_message(Paste("y"))
+            asked.screen.post_message(Paste("y\n"))
+            await pilot.pause()
+            assert (asked.answers, asked.typed) == ([None], ["y"])
 
 
 # --- clicks ---------------------------------------------------------------------------------------------------------
@@ -708,9 +480,9 @@ async def click(asked: Asked, label: str) -> None:
     await asked.pilot.pause()
 
 
-async def test_clicks_beside_the_labels_never_answer() -> None:
-    async with HostApp().run_test(size=(20, 6)) as pilot:
-        for size in ((20, 6), (80, 24), (120, 40)):
+async def test_clicks_beside_the_labels_never_answer_and_one_into_the_composer_folds_the_question() -> None:
+    async with empty_app((20, 6)) as pilot:
+        for size in ((20, 6), (80, 24)):
             async with asking_in(pilot, size=size) as asked:
                 await armed(asked)
                 keys = asked.screen.query_one("#approval-keys").region
@@ -722,47 +494,45 @@ async def test_clicks_beside_the_labels_never_answer() -> None:
 
                 assert asked.answers == [], size
 
+        async with asking_in(pilot, foot=(1, 1)) as asked:
+            await pilot.click(asked.screen.dialog, offset=(5, 3))
+            assert asked.answers == []
+            await pilot.click(offset=(5, 23))
+            await pilot.pause()
+            assert asked.answers == [None]
 
-async def test_a_click_on_a_label_acts_as_its_key() -> None:
-    answers: dict[str, object] = {
-        "y yes": ApprovalDecision(decision="approve"),
-        "n no": ApprovalDecision(decision="deny"),
-        "a all 2": "list",
-        "esc later": None,
-        "k skip": ApprovalDecision(decision="skip"),
-    }
-    async with HostApp().run_test(size=(60, 20)) as pilot:
+
+async def test_a_click_on_a_label_acts_as_its_key_but_stores_no_rule() -> None:
+    skip = ApprovalDecision(decision="skip")
+    answers = {"y yes": YES, "n no": NO, "a all 2": "list", "esc later": None, "k skip": skip}
+    async with empty_app((60, 20)) as pilot:
         for label, answer in answers.items():
-            for letter in (0, len(label) - 1):
-                async with asking_in(pilot, REQUEST, 1, 2) as asked:
-                    await armed(asked)
-                    await click(asked, "f1 more")
-                    column, row = place_of(asked, label)
-                    await pilot.click(offset=(column + letter, row))
-                    await pilot.pause()
+            async with asking_in(pilot, REQUEST, 2) as asked:
+                await armed(asked)
+                await click(asked, "f1 more")
+                column, row = place_of(asked, label)
+                await pilot.click(offset=(column + len(label) - 1, row))
+                await pilot.pause()
 
-                    assert asked.answers == [answer], (label, letter)
+                assert asked.answers == [answer], label
 
+        for key, label in (("s", "s session"), ("p", "p always")):
+            async with asking_in(pilot, size=(80, 24)) as asked:
+                await asked.press("f1")
+                await armed(asked)
+                await click(asked, label)
+                assert asked.screen.dialog.step == "asking"
+                last = list(pilot.app._notifications)[-1]
+                assert last.message == f"Press {key}: a click does not give this answer."
+                await asked.press(key)
+                await armed(asked)
+                await click(asked, f"{key} yes, ")
 
-@pytest.mark.parametrize("label", ["s session", "p always"])
-async def test_a_rule_is_stored_by_keys_alone(label: str) -> None:
-    async with asking() as asked:
-        await asked.press("f1")
-        await armed(asked)
-        await click(asked, label)
-        assert asked.screen.dialog.step == "asking"
-        assert [note.message for note in asked.pilot.app._notifications] == [
-            f"Press {label[0]}: a click does not give this answer."
-        ]
-        await asked.press(label[0])
-        await armed(asked)
-        await click(asked, f"{label[0]} yes, ")
-
-        assert asked.answers == []
+                assert asked.answers == []
 
 
 async def test_a_click_needs_the_end_of_the_input_and_one_button_down_and_up_on_one_answer() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
+    async with empty_app() as pilot:
         async with asking_in(pilot, LONG) as asked:
             await armed(asked)
             await click(asked, "y yes")
@@ -771,82 +541,70 @@ async def test_a_click_needs_the_end_of_the_input_and_one_button_down_and_up_on_
                 await asked.press("space")
             await click(asked, "y yes")
 
-            assert asked.answers == [ApprovalDecision(decision="approve")]
+            assert asked.answers == [YES]
 
         async with asking_in(pilot) as asked:
             await armed(asked)
-            await asked.pilot.mouse_down(offset=place_of(asked, "n no"))
-            await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
+            await pilot.mouse_down(offset=place_of(asked, "n no"))
+            await pilot.mouse_up(offset=place_of(asked, "y yes"))
             # The button went down before the question appeared.
-            await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
-            await asked.pilot.click(offset=place_of(asked, "y yes"), button=3)
+            await pilot.mouse_up(offset=place_of(asked, "y yes"))
+            await pilot.click(offset=place_of(asked, "y yes"), button=3)
 
             assert asked.answers == []
 
 
-async def test_a_click_in_the_first_moment_does_not_answer() -> None:
-    async with asking(quiet=False) as asked:
-        await move(asked, "y yes", 30)
-        await armed(asked, SEEN_SECONDS - 0.01)
-        await click(asked, "y yes")
-        assert asked.answers == []
-        assert "does not count yet" in asked.text()
+async def test_a_click_that_was_meant_for_something_else_does_not_answer() -> None:
+    async with empty_app() as pilot:
+        # In the first moment.
+        async with asking_in(pilot, quiet=False) as asked:
+            await move(asked, "y yes", 30)
+            await armed(asked, SEEN_SECONDS - 0.01)
+            await click(asked, "y yes")
+            assert asked.answers == []
+            assert "does not count yet" in asked.text()
+            await armed(asked, 0.02)
+            await click(asked, "y yes")
+            assert asked.answers == [YES]
 
-        await armed(asked, 0.02)
-        await click(asked, "y yes")
-        assert asked.answers == [ApprovalDecision(decision="approve")]
+        # The question appeared under a pointer that rests.
+        async with asking_in(pilot, quiet=False) as asked:
+            await armed(asked, RESTING_SECONDS - 0.1)
+            await move(asked, "y yes", -1)
+            await click(asked, "y yes")
+            assert asked.answers == []
+            await move(asked, "y yes", 30)
+            await click(asked, "y yes")
+            assert asked.answers == [YES]
 
+        # The button went down too early, and goes up in time.
+        for seconds in (0.0, RESTING_SECONDS - 0.1):
+            async with asking_in(pilot, quiet=False) as asked:
+                await armed(asked, seconds)
+                await pilot.mouse_down(offset=place_of(asked, "y yes"))
+                await armed(asked)
+                await pilot.mouse_up(offset=place_of(asked, "y yes"))
+                assert asked.answers == []
 
-async def test_a_question_under_a_resting_pointer_is_not_answered_by_a_click_meant_for_something_else() -> None:
-    async with asking(quiet=False) as asked:
-        await armed(asked, RESTING_SECONDS - 0.1)
-        await move(asked, "y yes", -1)
-        await click(asked, "y yes")
-        assert asked.answers == []
-
-        await move(asked, "y yes", 30)
-        await click(asked, "y yes")
-        assert asked.answers == [ApprovalDecision(decision="approve")]
-
-
-@pytest.mark.parametrize("seconds", [0.0, RESTING_SECONDS - 0.1], ids=["dim", "resting"])
-async def test_a_button_that_went_down_too_early_does_not_answer_when_it_goes_up(seconds: float) -> None:
-    async with asking(quiet=False) as asked:
-        await armed(asked, seconds)
-        await asked.pilot.mouse_down(offset=place_of(asked, "y yes"))
-        await armed(asked)
-        await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
-        assert asked.answers == []
-
-        await click(asked, "y yes")
-        assert asked.answers == [ApprovalDecision(decision="approve")]
-
-
-async def test_a_click_that_brings_the_window_to_the_front_does_not_answer() -> None:
-    async with asking() as asked:
-        await armed(asked)
-        asked.pilot.app.app_focus = False
-        await asked.pilot.pause()
-        asked.clock.now += 60
-        asked.pilot.app.app_focus = True
-        await click(asked, "y yes")
-        assert asked.answers == []
-
-        # The button went down before.
-        await armed(asked)
-        await asked.pilot.mouse_down(offset=place_of(asked, "y yes"))
-        asked.pilot.app.app_focus = False
-        await asked.pilot.pause()
-        asked.pilot.app.app_focus = True
-        await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
-        assert asked.answers == []
+        # The click brings the window to the front, or the button went down before that.
+        async with asking_in(pilot) as asked:
+            for is_down in (False, True):
+                await armed(asked)
+                if is_down:
+                    await pilot.mouse_down(offset=place_of(asked, "y yes"))
+                pilot.app.app_focus = False
+                await pilot.pause()
+                asked.clock.now += 60
+                pilot.app.app_focus = True
+                await (pilot.mouse_up if is_down else pilot.click)(offset=place_of(asked, "y yes"))
+                assert asked.answers == []
 
 
 # --- reading before answering ---------------------------------------------------------------------------------------
 
 
 async def test_a_yes_to_a_long_input_counts_only_once_its_end_was_seen() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
+    async with empty_app() as pilot:
         async with asking_in(pilot, LONG) as asked:
             assert "more rows" in asked.text()
             await asked.press("y", "s")
@@ -857,32 +615,26 @@ async def test_a_yes_to_a_long_input_counts_only_once_its_end_was_seen() -> None
             assert "more row" not in asked.text()
             await asked.press("y")
 
-            assert asked.answers == [ApprovalDecision(decision="approve")]
+            assert asked.answers == [YES]
 
-        async with asking_in(pilot, LONG) as asked:
-            await asked.press("end")
-            assert "rows above skipped" in asked.text()
-            await asked.press("y")
-
-            assert asked.answers == [ApprovalDecision(decision="approve")]
+        await walk(pilot, LONG, [("end", "rows above skipped"), ("y",)], [YES])
+        unread = "scroll to the end (end) before a yes counts"
+        await walk(pilot, LONG, [("w y", unread), ("end y",)], [YES])
 
         async with asking_in(pilot, LONG) as asked:
             body = asked.screen.dialog.body
             body.scroll_to(y=body.max_scroll_y, animate=False)
-            await asked.pilot.pause()
+            await pilot.pause()
             await asked.press("y")
 
-            assert asked.answers == [ApprovalDecision(decision="approve")]
+            assert asked.answers == [YES]
 
-        async with asking_in(pilot, LONG) as asked:
-            await asked.press("w")
+        async with asking_in(pilot) as asked:
+            await pilot.resize_terminal(30, 8)
+            await pilot.pause()
             await asked.press("y")
-            assert asked.answers == []
-            assert "scroll to the end (end) before a yes counts" in asked.text()
 
-            await asked.press("end")
-            await asked.press("y")
-            assert asked.answers == [ApprovalDecision(decision="approve")]
+            assert asked.answers == [YES], "what was read stays read in a smaller window"
 
 
 HUGE = REQUEST.model_copy(
@@ -894,65 +646,45 @@ HUGE = REQUEST.model_copy(
 )
 
 
-class Gate:
-    """A gate that delays the layout of rows until it is opened."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._open = threading.Event()
-        self.threads: list[threading.Thread] = []
-        lay_out = ApprovalRows.lay_out
-
-        def held(rows: ApprovalRows, width: int) -> None:
-            self.threads.append(threading.current_thread())
-            assert self._open.wait(60)
-            lay_out(rows, width)
-
-        monkeypatch.setattr(ApprovalRows, "lay_out", held)
-        # Otherwise each pause of the pilot would wait for the held thread.
-        monkeypatch.setattr("tests.support.idle_loop._threads_work", lambda _: False)
-
-    def open(self) -> None:
-        self._open.set()
-
-
 async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gate = Gate(monkeypatch)
+    gate, threads, lay_out = threading.Event(), list[threading.Thread](), ApprovalRows.lay_out
+
+    def held(rows: ApprovalRows, width: int) -> None:
+        threads.append(threading.current_thread())
+        assert gate.wait(60)
+        lay_out(rows, width)
+
+    monkeypatch.setattr(ApprovalRows, "lay_out", held)
+    # Otherwise each pause of the pilot would wait for the held thread.
+    monkeypatch.setattr("tests.support.idle_loop._threads_work", lambda _: False)
     try:
-        async with asking(HUGE) as asked:
-            assert "The input is long" in asked.text()
-            for key in ("y", "s", "p", "e", "w", "pagedown", "end"):
-                await asked.press(key)
-                asked.clock.now += SEEN_SECONDS
-            assert asked.answers == []
-            assert asked.screen.dialog.step == "asking"
+        async with empty_app() as pilot:
+            async with asking_in(pilot, HUGE) as asked:
+                await asked.press("n")
+                assert asked.answers == [NO], "a no needs no reading"
 
-            gate.open()
-            while "echo a b" not in asked.text():
-                await asked.pilot.pause()
-            await asked.press("y")
-            assert asked.answers == []
-            assert "more rows" in asked.text()
+            async with asking_in(pilot, HUGE) as asked:
+                assert "The input is long" in asked.text()
+                await asked.press_in_turn("y", "s", "p", "e", "w", "pagedown", "end")
+                assert asked.answers == []
+                assert asked.screen.dialog.step == "asking"
 
-            while not asked.screen.dialog.body.read_to_end:
-                await asked.press("pagedown")
-            await asked.press("y")
-            assert asked.answers == [ApprovalDecision(decision="approve")]
-            assert threading.main_thread() not in gate.threads
+                gate.set()
+                while "echo a b" not in asked.text():
+                    await pilot.pause()
+                await asked.press("y")
+                assert asked.answers == []
+                assert "more rows" in asked.text()
+
+                while not asked.screen.dialog.body.read_to_end:
+                    await asked.press("pagedown")
+                await asked.press("y")
+                assert asked.answers == [YES]
+                assert threading.main_thread() not in threads
     finally:
-        gate.open()
-
-
-async def test_a_long_input_can_be_denied_before_it_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(monkeypatch)
-    try:
-        async with asking(HUGE) as asked:
-            await asked.press("n")
-            assert asked.answers == [ApprovalDecision(decision="deny")]
-            gate.open()
-    finally:
-        gate.open()
+        gate.set()
 
 
 async def test_a_long_input_laid_out_for_another_width_is_read_anew() -> None:
@@ -971,36 +703,7 @@ async def test_a_long_input_laid_out_for_another_width_is_read_anew() -> None:
         assert asked.answers == []
 
 
-async def test_what_was_read_stays_read_in_a_smaller_window() -> None:
-    async with asking(REQUEST) as asked:
-        await asked.pilot.resize_terminal(30, 8)
-        await asked.pilot.pause()
-
-        await asked.press("y")
-
-        assert asked.answers == [ApprovalDecision(decision="approve")]
-
-
 # --- what it shows --------------------------------------------------------------------------------------------------
-
-
-async def test_the_title_is_a_question() -> None:
-    command = {"args": REQUEST.args, "preview": REQUEST.preview}
-    titles: dict[str, dict[str, Any]] = {
-        "Edit src/a.py?": {"tool": "edit", "preview": Preview(kind="diff", text=DIFF, path="/w/a.py")},
-        "Create src/a.py?": {"tool": "write", "preview": Preview(kind="diff", text=LONG_DIFF, path="/w/a.py")},
-        "Start a sub-agent to find all callers?": {"tool": "agent", "args": {"task": "Find all callers."}},
-        "Start a sub-agent to API: list it?": {"tool": "agent", "args": {"task": "API: list it"}},
-        "Use deploy?": {"tool": "deploy", "args": {}},
-        "Run this command? · sub-agent explorer": {**command, "agent": "explorer"},
-        "Run this command? · asked by #2 Check the tests of cart": {**command, "agent": "#2 Check the tests of cart"},
-        "Run this command for you?": {**command, "agent": "you"},
-    }
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        for title, fields in titles.items():
-            values = {"args": {"path": "src/a.py"}, "preview": None, **fields}
-            async with asking_in(pilot, REQUEST.model_copy(update=values)) as asked:
-                assert title in asked.text()
 
 
 @table("is_trial", [False, True])
@@ -1018,18 +721,19 @@ def test_at_every_width_all_is_third_and_later_is_among_the_answers(is_trial: bo
 
 
 async def test_f1_shows_all_answers_and_only_the_most_used_again() -> None:
-    async with asking(REQUEST, 1, 3, size=(60, 20)) as asked:
+    words = ("y yes", "f no, because", "s session", "p always", "a all 3", "esc later", "w why", "k skip")
+    async with empty_app((60, 20)) as pilot, asking_in(pilot, REQUEST, 3) as asked:
         before = asked.text()
         await asked.press("f1")
-        for words in ("y yes", "f no, because", "s session", "p always", "a all 3", "esc later", "w why", "k skip"):
-            assert words in asked.text()
+        text = asked.text()
+        assert [word for word in words if word not in text] == []
         await asked.press("f1")
         assert asked.text() == before
         assert asked.answers == []
 
 
 async def test_it_can_be_read_and_answered_at_every_size() -> None:
-    async with HostApp().run_test(size=(20, 6)) as pilot:
+    async with empty_app((20, 6)) as pilot:
         for size in ((20, 6), (40, 13), (80, 24), (109, 30), (110, 24), (200, 60)):
             for request in (REQUEST, LONG):
                 async with asking_in(pilot, request, size=size) as asked:
@@ -1039,7 +743,7 @@ async def test_it_can_be_read_and_answered_at_every_size() -> None:
                         await pilot.pause()
                     await asked.press("y")
 
-                    assert asked.answers == [ApprovalDecision(decision="approve")], size
+                    assert asked.answers == [YES], size
 
 
 async def test_hidden_characters_and_markup_are_shown() -> None:

@@ -40,7 +40,7 @@ def long_call() -> CallViewState:
 
 
 @pytest.mark.slow
-async def test_keys_go_from_part_to_part_and_around() -> None:
+async def test_keys_go_from_part_to_part_and_copy_it_at_every_size() -> None:
     async with opened(long_call()) as (pilot, screen):
         page = screen.query_one("#detail-page", RowsView)
         places = []
@@ -51,16 +51,13 @@ async def test_keys_go_from_part_to_part_and_around() -> None:
 
         end = page.max_scroll_y
         assert places == [end, end, 0, end, end]
-
-
-@pytest.mark.slow
-async def test_the_part_in_sight_is_copied() -> None:
-    async with opened(seen(QUEUED, STARTED, ended(content=(TextBlock(text="the result"),)))) as (pilot, _):
         await pilot.press("c")
-        assert pilot.app.clipboard == "the result"
-
-        await pilot.press("tab", "c")
-        assert pilot.app.clipboard == "command  ls"
+        assert pilot.app.clipboard == "command  ls", "the part in sight is copied"
+        for size in ((20, 6), (40, 12), (200, 60)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("end", "tab", "home")
+            await pilot.pause()
+            assert rows(screen)
 
 
 @pytest.mark.slow
@@ -84,19 +81,7 @@ async def test_it_follows_a_running_call_and_stays_at_its_end() -> None:
 
 
 @pytest.mark.slow
-async def test_the_whole_output_is_read_from_its_file(tmp_path: Path) -> None:
-    file = tmp_path / "c1.txt"
-    file.write_text("all of it\n")
-    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="cut"),), persisted_path=str(file)))
-    async with opened(view) as (pilot, screen):
-        while "all of it" not in rows(screen):
-            await pilot.pause(0.02)
-
-        assert "cut" not in rows(screen)
-
-
-@pytest.mark.slow
-async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
+async def test_the_whole_output_is_read_from_its_file_a_huge_one_at_both_ends(tmp_path: Path) -> None:
     file = tmp_path / "c1.txt"
     file.write_text("first\n" + "x" * FULL_OUTPUT_LIMIT + "\nlast\n")
     view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="cut"),), persisted_path=str(file)))
@@ -105,31 +90,16 @@ async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
             await pilot.pause(0.02)
         page = screen.query_one("#detail-page", RowsView)
         text = "\n".join(line.plain for row in range(page.total) if (line := page.line_at(row)))
-
         assert "B not shown" in text
         assert "\nlast\n" in text
+        assert "cut" not in rows(screen)
 
-
-@pytest.mark.slow
-async def test_a_file_that_is_gone_leaves_what_the_model_saw(tmp_path: Path) -> None:
     view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="head"),), persisted_path=str(tmp_path / "gone")))
     async with opened(view) as (pilot, screen):
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-
-        assert "head" in rows(screen)
+        assert "head" in rows(screen), "a file that is gone leaves what the model saw"
         assert any("No such file" in str(note.message) for note in pilot.app._notifications)
-
-
-@pytest.mark.slow
-async def test_it_fits_every_size() -> None:
-    async with opened(long_call()) as (pilot, screen):
-        for size in ((20, 6), (40, 12), (200, 60)):
-            await pilot.resize_terminal(*size)
-            await pilot.press("end", "tab", "home")
-            await pilot.pause()
-
-            assert rows(screen)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tests.ui.story import Story
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
@@ -59,70 +60,49 @@ def numbers(envelopes: Iterable[Envelope], tail: JournalTail | None = None) -> t
     return panel, [call_label(call_id, state.ledger, is_named=False) for call_id in state.times.calls]
 
 
-@pytest.mark.parametrize("kind", [ASKED_AGAIN, NOT_BEGUN])
-def test_a_resumed_call_has_one_row_and_the_same_number_in_panel_and_timeline(kind: str) -> None:
-    panel, timeline = numbers(resumed(kind).envelopes)
-
+@table("kind", [ASKED_AGAIN, NOT_BEGUN])
+def test_a_resumed_call_has_one_row_and_one_number_everywhere(kind: str) -> None:
+    story = resumed(kind)
+    panel, timeline = numbers(story.envelopes)
     assert panel == {"z": 1, "a": 2, "b": 3, "c": 4}
     assert timeline == [f"#{panel[name]}" for name in NAMES]
 
-
-def test_a_new_call_after_a_resume_gets_the_next_number() -> None:
-    story = resumed()
-    queue(story, "d")
-
-    panel, timeline = numbers(story.envelopes)
-
-    assert (panel["d"], timeline[-1]) == (5, "#5")
-
-
-@pytest.mark.parametrize("kind", [ASKED_AGAIN, NOT_BEGUN])
-def test_a_resumed_call_has_one_row_in_the_conversation(kind: str) -> None:
     state = ScreenState(ErrorBoundary(print, None))
-    for envelope in resumed(kind).envelopes:
+    for envelope in story.envelopes:
         state.apply(envelope)
-
     shown = [call_id for part in state.transcript.transcript.parts for call_id in part.call_ids]
+    assert shown == ["z", *NAMES], "one row in the conversation, too"
 
-    assert shown == ["z", *NAMES]
+    queue(story, "d")
+    panel, timeline = numbers(story.envelopes)
+    assert (panel["d"], timeline[-1]) == (5, "#5"), "a new call gets the next number"
 
 
-def test_the_first_look_numbers_a_resumed_call_that_was_queued_before_it(tmp_path: Path) -> None:
-    story = resumed()
-    cut = max(number for number, one in enumerate(story.envelopes) if isinstance(one.event, RunStarted))
-    journal = tmp_path / "s1.jsonl"
+def first_look(story: Story, journal: Path, cut: int) -> JournalTail:
+    """Return what is read first of a session: the events from the one at `cut` on."""
     lines = [f"{one.to_json()}\n" for one in story.envelopes]
     journal.write_text("".join(lines), "utf-8")
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tui_agent.session.journal_reader.FIRST_READ_SIZE", len("".join(lines[cut:]).encode()) + 1)
         tail = read_tail(journal)
-
     assert tail is not None
     assert len(tail.envelopes) == len(lines) - cut
-    assert numbers(tail.envelopes, tail)[0] == {"a": 2, "b": 3, "c": 4}
+    return tail
 
 
 def test_the_first_look_at_a_long_session_has_the_numbers_of_the_whole(tmp_path: Path) -> None:
     story = resumed()
+    cut = max(number for number, one in enumerate(story.envelopes) if isinstance(one.event, RunStarted))
+    tail = first_look(story, tmp_path / "s1.jsonl", cut)
+    assert numbers(tail.envelopes, tail)[0] == {"a": 2, "b": 3, "c": 4}, "queued before what is read"
+
     for name in NAMES:
         end(story, name)
     story.tell(RunEnded(reason="done"))
-    whole = list(story.envelopes)
+    cut = len(story.envelopes)
     story.run("next", "r3").step(0)
     queue(story, "d")
     end(story, "d")
     story.tell(RunEnded(reason="done"))
-    journal = tmp_path / "s1.jsonl"
-    journal.write_text("".join(f"{one.to_json()}\n" for one in story.envelopes), "utf-8")
-
-    with pytest.MonkeyPatch.context() as patch:
-        size = sum(len(one.to_json().encode()) + 1 for one in story.envelopes[len(whole) :])
-        patch.setattr("tui_agent.session.journal_reader.FIRST_READ_SIZE", size + 1)
-        tail = read_tail(journal)
-
-    assert tail is not None
-    assert len(tail.envelopes) < len(story.envelopes)
-    early, _ = numbers(tail.envelopes, tail)
-    late, _ = numbers(story.envelopes)
-    assert early["d"] == late["d"] == 5
+    tail = first_look(story, tmp_path / "s1.jsonl", cut)
+    assert numbers(tail.envelopes, tail)[0]["d"] == numbers(story.envelopes)[0]["d"] == 5

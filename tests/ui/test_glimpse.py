@@ -13,6 +13,7 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 
 RUNS = 30
 
@@ -30,7 +31,7 @@ def long_story() -> tuple[Story, int]:
 
 
 def app_with(bridge: AgentBridge, glimpse: HistoryTail | None) -> TuiAgentApp:
-    return TuiAgentApp(bridge, glimpse=glimpse, surroundings=TerminalEnvironment(reduced_motion=True))
+    return TuiAgentApp(bridge, ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True), glimpse=glimpse))
 
 
 def rows(app: TuiAgentApp) -> list[str]:

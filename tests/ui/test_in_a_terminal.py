@@ -25,14 +25,6 @@ def terminal() -> Iterator[Terminal]:
         yield found
 
 
-def test_what_is_typed_before_the_first_paint_is_not_lost_and_sent_whole_in_one_burst(terminal: Terminal) -> None:
-    terminal.write("early bird")
-    terminal.wait_for("› early bird")
-
-    terminal.write(" sings\r")
-    terminal.wait_for("heard 'early bird sings'")
-
-
 def test_alt_enter_and_new_lines_act_whatever_the_terminal_sends_for_them(terminal: Terminal) -> None:
     """Plain xterm, the kitty protocol, and extended keys of tmux or xterm."""
     terminal.wait_for(READY)
@@ -113,17 +105,6 @@ def test_a_paste_without_its_end_is_text_and_the_keyboard_comes_back(terminal: T
     terminal.press("ctrl+q")
 
     assert terminal.wait_for_end() == 0
-
-
-def test_leaving_while_something_runs_leaves_nothing_behind(terminal: Terminal) -> None:
-    terminal.wait_for(READY)
-    terminal.write("slow\r")
-    terminal.wait_for("esc interrupt")
-
-    terminal.press("ctrl+q")
-
-    assert terminal.wait_for_end() == 0
-    assert terminal.left_behind == []
 
 
 def test_ctrl_z_sleeps_and_wakes_with_everything(terminal: Terminal) -> None:

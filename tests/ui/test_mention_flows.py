@@ -41,7 +41,7 @@ def menu_of(on: Stage) -> str:
     return on.chat.entry._suggestions.render().plain
 
 
-async def test_the_highlighted_file_shows_its_first_lines_sanitised() -> None:
+async def test_the_highlighted_file_shows_its_first_lines_and_another_one_cancels_the_reading() -> None:
     async with stage() as on:
         heads = Heads()
         on.chat.bridge.open(bench_of(on.loop, on.bus, files=FakeFiles(), attachments=heads))
@@ -57,13 +57,8 @@ async def test_the_highlighted_file_shows_its_first_lines_sanitised() -> None:
         await on.pilot.press("escape")
         await on.until(lambda: not preview.display)
 
-
-async def test_another_file_replaces_the_preview_and_cancels_its_reading() -> None:
-    async with stage() as on:
-        heads = Heads()
-        on.chat.bridge.open(bench_of(on.loop, on.bus, files=FakeFiles(), attachments=heads))
-        preview = on.chat.entry.preview
-        await on.pilot.press("at")
+        heads.cancelled.clear()
+        await on.pilot.press("ctrl+u", "at")
         await on.until(lambda: preview.place[0] == "docs/slower.md")
         await on.pilot.press("down")
         await on.until(lambda: preview.display)
@@ -118,3 +113,4 @@ async def test_running_calls_and_sub_agents_are_offered_with_what_they_do(tmp_pa
         await on.pilot.press("enter")
         await on.until(lambda: kinds(on).get("cancelled"))
         await on.settled()
+        assert "use b" in str(on.provider.requests[2].messages[-1]), "the model reads why"

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from textual.containers import VerticalScroll
 
-from tests.ui.stage import Stage, StageTool, stage
+from tests.ui.stage import StageTool, stage
+from tests.ui.test_chat_flows import dialog_of
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.commands import command, use_keys
 from tui_agent.ui.chat.actions.command_actions import CommandProvider
-from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.text_page import help_text
 
 
 @pytest.fixture(autouse=True)
@@ -56,31 +56,6 @@ async def test_keys_that_were_in_force_before_the_app_started_act_in_it() -> Non
         assert on.app.is_running
         await on.pilot.press("ctrl+d")
         await on.until(lambda: not on.app.is_running)
-
-
-async def test_other_commands_keep_a_key_that_one_of_them_gave_up() -> None:
-    tool = StageTool("look", waits=True)
-    async with stage([reply(call("look", what="a"))], [tool]) as on:
-        on.app.use_keys({"chat.interrupt": ("f6",)})
-        await on.type("/t")
-        assert on.draft == "/t"
-        await on.pilot.press("escape")
-        await on.pilot.press("ctrl+u")
-        await on.say("look")
-        await on.until(lambda: tool.ran)
-        await on.pilot.press("f6")
-        assert on.chat.entry.menu.is_open
-        await on.pilot.press("escape")
-        await on.settled()
-
-
-async def dialog_of(on: Stage) -> ApprovalScreen:
-    await on.until(lambda: isinstance(on.app.screen, ApprovalScreen))
-    await on.pilot.pause()
-    on.clock.now += 1
-    screen = on.app.screen
-    assert isinstance(screen, ApprovalScreen)
-    return screen
 
 
 async def test_an_answer_key_can_be_another_letter_and_the_old_one_is_text() -> None:

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.slow
 
 Compare = Callable[..., bool]
 
-SIZES = [(80, 24), (120, 40), (40, 10)]
 OWN = RuleFact("allow", "bash(make test:*)", "granted for the session", is_session=True)
 
 JOBS = (
@@ -41,25 +40,13 @@ JOBS = (
 
 
 class FakeJobs:
-    """Background commands that never change; implements `JobService`."""
+    """Background commands that never change."""
 
     def __init__(self, *facts: JobFact) -> None:
         self.facts = facts
 
     def list(self) -> tuple[JobFact, ...]:
         return self.facts
-
-    def send(self, call_id: str, /) -> tuple[str, str]:
-        return "", f"{call_id} is not running."
-
-    def stop(self, task_id: str, /) -> str:
-        return f"{task_id} is not running."
-
-    async def detach(self, task_id: str, /) -> str:
-        return f"{task_id} is not running."
-
-    async def output(self, task_id: str, /) -> str:
-        return f"output of {task_id}"
 
 
 def decided_run() -> Story:
@@ -119,7 +106,11 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-SHOWN = [(page, size) for page in PAGES for size in SIZES if size[0] > 40 or page in ("permissions", "timeline")]
+SHOWN = [
+    *((page, (40, 10)) for page in ("permissions", "timeline")),
+    *((page, (80, 24)) for page in ("adding", "calls", "permissions", "report", "timeline", "tools")),
+    *((page, (120, 40)) for page in ("permissions", "report", "zoomed")),
+]
 
 
 @pytest.mark.parametrize(("page", "size"), SHOWN, ids=[f"{page}-{size[0]}x{size[1]}" for page, size in SHOWN])
@@ -137,7 +128,7 @@ def test_the_permissions_look_as_they_should_in_a_theme(snap_compare: Compare, t
     assert snap_compare(app, terminal_size=(80, 24), run_before=typing("/permissions", *("down",) * 6))
 
 
-JOBS_SHOWN = [("jobs", size) for size in SIZES] + [("mark", SIZES[0]), ("mark", SIZES[1]), ("no-jobs", SIZES[0])]
+JOBS_SHOWN = [("jobs", (40, 10)), ("jobs", (80, 24)), ("jobs", (120, 40)), ("mark", (120, 40)), ("no-jobs", (80, 24))]
 
 
 @pytest.mark.parametrize(("page", "size"), JOBS_SHOWN, ids=[f"{page}-{size[0]}x{size[1]}" for page, size in JOBS_SHOWN])

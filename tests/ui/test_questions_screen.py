@@ -4,15 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from textual.events import Paste
 from textual.pilot import Pilot
 
-from tests.ui.question_page import ComposerKeys, QuestionPage, page_in, shown_page
-from tests.ui.row_kit import HostApp
+from tests.ui.question_page import ComposerKeys, QuestionPage, empty_app, page_in
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen, GroupGrant
+from tui_agent.ui.approval.approval_pages import ApprovalListScreen, GroupGrant
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 
 pytestmark = pytest.mark.slow
@@ -31,52 +29,22 @@ THREE = (request(1, "bash(make:*)"), request(2), request(3, "bash(make:*)"))
 
 
 @asynccontextmanager
-async def page(
-    *requests: ApprovalRequest, size: tuple[int, int] = (80, 24)
-) -> AsyncIterator[QuestionPage[Answer | None]]:
-    clock = Clock()
-    screen = ApprovalListScreen(requests, facts=None, keys=ComposerKeys(clock))
-    async with shown_page(screen, clock, size) as found:
-        yield found
-
-
-@asynccontextmanager
-async def asked_in(pilot: Pilot[None], *requests: ApprovalRequest) -> AsyncIterator[QuestionPage[Answer | None]]:
+async def asked_in(pilot: Pilot[None], *requests: ApprovalRequest) -> AsyncIterator[QuestionPage[ApprovalListScreen]]:
     """Show the page in a running app."""
     clock = Clock()
-    screen = ApprovalListScreen(requests, facts=None, keys=ComposerKeys(clock))
-    async with page_in(pilot, screen, clock) as found:
+    async with page_in(pilot, ApprovalListScreen(requests, facts=None, keys=ComposerKeys(clock)), clock) as found:
         yield found
-
-
-async def test_questions_stand_by_the_rule_that_would_answer_them_with_their_input() -> None:
-    async with page(*THREE) as shown:
-        text = shown.text()
-
-    places = [text.index(words) for words in ("bash(make:*) would", "make 1", "make 3", "no rule would", "make 2")]
-    assert places == sorted(places)
-    assert "sub-agent explorer" in text
-
-
-async def test_a_long_input_is_denied_here_and_allowed_in_a_dialog_of_its_own_only() -> None:
-    async with page(THREE[0], request(4, command="echo " + "a b " * 5_000)) as shown:
-        assert "answer it in its own dialog" in shown.text()
-        assert "a b a b" not in shown.text()
-
-        await shown.press("down", "space", "y")
-        assert shown.answers == []
-
-        await shown.press("a", "y")
-        assert shown.answers == [("approve", ("q1",))]
-
-    async with page(THREE[0], request(4, command="echo " + "a b " * 5_000)) as shown:
-        await shown.press("down", "space", "n")
-        assert shown.answers == [("deny", ("q4",))]
 
 
 async def test_an_answer_is_for_what_is_selected_and_needs_no_pause_on_the_page_that_the_user_opened() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
+    long = request(4, command="echo " + "a b " * 5_000)
+    async with empty_app() as pilot:
         async with asked_in(pilot, *THREE) as shown:
+            text = shown.text()
+            rule, other = "bash(make:*) would", "no rule would"
+            places = [text.index(words) for words in (rule, "make 1", "make 3", other, "make 2")]
+            assert places == sorted(places), "questions stand by the rule that would answer them"
+            assert "sub-agent explorer" in text
             await shown.press("y")
             assert shown.answers == [], "nothing was selected"
 
@@ -94,11 +62,6 @@ async def test_an_answer_is_for_what_is_selected_and_needs_no_pause_on_the_page_
             await shown.press("g", "n")
             assert shown.answers == [("deny", ("q1", "q3"))]
 
-        async with asked_in(pilot, *THREE) as shown:
-            await shown.press("a", "y")
-
-            assert shown.answers == [("approve", ("q1", "q3", "q2"))]
-
         async with asked_in(pilot, *(request(number) for number in range(1, 13))) as shown:
             assert "make 12" not in shown.text()
             await shown.press(*["down"] * 60)
@@ -107,31 +70,38 @@ async def test_an_answer_is_for_what_is_selected_and_needs_no_pause_on_the_page_
 
             assert shown.answers == [("deny", ("q12",))]
 
-        async with asked_in(pilot, *THREE) as shown:
-            await shown.press("escape")
+        # A long input is allowed in a dialog of its own only.
+        async with asked_in(pilot, THREE[0], long) as shown:
+            assert "answer it in its own dialog" in shown.text()
+            assert "a b a b" not in shown.text()
+            await shown.press("down", "space", "y")
+            assert shown.answers == []
+            await shown.press("a", "y")
+            assert shown.answers == [("approve", ("q1",))]
 
-            assert shown.answers == [None]
+        async with asked_in(pilot, THREE[0], long) as shown:
+            await shown.press("down", "space", "n")
+            assert shown.answers == [("deny", ("q4",))]
 
 
 async def test_a_group_is_allowed_for_the_session_by_its_rule_which_is_shown_first() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        async with asked_in(pilot, *THREE) as shown:
-            await shown.press("s")
-            text = shown.text()
-            for words in ("For this session also allowed:", "bash(make:*)", "It allows 2 questions of this page:"):
-                assert words in text
-            await shown.press("s")
-            assert shown.answers == [], "the rule is another question"
+    long = request(4, "bash(make:*)", command="echo " + "a b " * 5_000)
+    async with empty_app() as pilot:
+        # The rule answers the long one, too, which was not shown.
+        for requests, granted in ((THREE, ("q1", "q3")), ((THREE[0], long), ("q1",))):
+            async with asked_in(pilot, *requests) as shown:
+                await shown.press("s")
+                for words in ("For this session also allowed:", "bash(make:*)", "It allows 2 questions of this page:"):
+                    assert words in shown.text()
+                await shown.press("s")
+                assert shown.answers == [], "the rule is another question"
 
-            shown.clock.now += SEEN_SECONDS
-            await shown.press("s")
-            assert shown.answers == [GroupGrant(("q1", "q3"))]
+                await shown.press_in_turn("s")
+                assert shown.answers == [GroupGrant(granted)]
 
         async with asked_in(pilot, *THREE) as shown:
             await shown.press("s", "escape")
             assert shown.answers == []
-            assert "make 2" in shown.text()
-
             shown.clock.now += SEEN_SECONDS
             await shown.press("a", "y")
             assert shown.answers == [("approve", ("q1", "q3", "q2"))]
@@ -146,73 +116,52 @@ async def test_a_group_is_allowed_for_the_session_by_its_rule_which_is_shown_fir
 
 
 async def test_what_is_settled_elsewhere_goes_and_an_answer_then_needs_a_pause() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
+    async with empty_app() as pilot:
         async with asked_in(pilot, *THREE) as shown:
             await shown.press("a")
             shown.screen.keep_only({"q2", "q3"})
             await shown.press("y")
             assert shown.answers == []
+            assert "make 1" not in shown.text()
 
-            shown.clock.now += SEEN_SECONDS
-            await shown.press("y")
+            await shown.press_in_turn("y")
             assert shown.answers == [("approve", ("q3", "q2"))]
 
         async with asked_in(pilot, *THREE) as shown:
-            await shown.press("a")
-            shown.screen.keep_only({"q2", "q3"})
-            await shown.pilot.pause()
-            assert "make 1" not in shown.text()
-
-            shown.clock.now += SEEN_SECONDS
             shown.screen.keep_only(set())
-            await shown.pilot.pause()
+            await pilot.pause()
             assert shown.answers == [None]
 
         async with asked_in(pilot, *THREE) as shown:
             await shown.press("s")
             shown.screen.keep_only({"q2", "q3"})
-            await shown.pilot.pause()
+            await pilot.pause()
             assert "For this session" not in shown.text()
-            assert "make 3" in shown.text()
-            shown.clock.now += SEEN_SECONDS
-            await shown.press("s")
+            await shown.press_in_turn("s")
 
             assert shown.answers == []
             assert "It allows 1 question of this page" in shown.text()
 
 
-async def test_the_rule_of_a_group_covers_a_long_input_too() -> None:
-    long = request(4, "bash(make:*)", command="echo " + "a b " * 5_000)
-    async with page(THREE[0], long) as shown:
-        await shown.press("s")
-        assert "It allows 2 questions" in shown.text()
-        shown.clock.now += SEEN_SECONDS
-        await shown.press("s")
-
-        assert shown.answers == [GroupGrant(("q1",))], "the rule answers the one that was not shown"
-
-
-async def test_yes_counts_only_once_everything_was_seen() -> None:
+async def test_yes_counts_only_once_everything_was_seen_and_text_and_pastes_answer_nothing() -> None:
     long = request(4, command="\n".join(f"line {number}" for number in range(90)))
-    async with page(*THREE, long) as shown:
-        await shown.press("a", "y")
-        assert shown.answers == []
+    async with empty_app() as pilot:
+        async with asked_in(pilot, *THREE, long) as shown:
+            await shown.press("a", "y")
+            assert shown.answers == []
 
-        while "more row" in shown.text():
-            await shown.press("pagedown")
-        await shown.press("y")
-        assert shown.answers == [("approve", ("q1", "q3", "q2", "q4"))]
+            while "more row" in shown.text():
+                await shown.press("pagedown")
+            await shown.press("y")
+            assert shown.answers == [("approve", ("q1", "q3", "q2", "q4"))]
 
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("a")
+            await pilot.press("x", "y")
+            shown.screen.settle()
+            assert shown.answers == [None]
 
-async def test_text_and_pastes_answer_nothing() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("a")
-        await shown.pilot.press("x", "y")
-        shown.screen.settle()
-        assert shown.answers == [None]
-
-    async with page(*THREE) as shown:
-        await shown.press("a")
-        shown.pilot.app.post_message(Paste("y"))
-        await shown.pilot.pause()
-        assert shown.answers == [None]
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("a")
+            await shown.paste("y")
+            assert shown.answers == [None]

@@ -116,6 +116,7 @@ async def test_ctrl_x_drops_and_ctrl_z_or_a_click_brings_back_in_its_place() -> 
 
         await press(on, "ctrl+x")
         assert texts(on) == ["one"]
+        assert not on.app.check_action("suspend_process", ())
         await press(on, "ctrl+z")
         assert texts(on) == ["one", "three"]
         await on.pilot.click(RefusalLine, offset=(20, 0))
@@ -143,31 +144,6 @@ async def test_alt_arrows_change_the_order_of_delivery() -> None:
 
         assert texts(on) == ["one", "three", "two"]
         assert await told_at_the_end(on, gate) == ["one", "three", "two"]
-
-
-async def test_the_draft_returns_after_a_click_on_a_message() -> None:
-    async with queueing("one", "two") as (on, _):
-        await on.type("draft")
-        await on.pilot.click("#queue", offset=(12, 1))
-        await on.until(lambda: on.draft == "one")
-        await on.type("!")
-        await press(on, "enter")
-
-        assert on.draft == "draft"
-        assert texts(on) == ["one!", "two"]
-
-
-async def test_the_buttons_of_a_row_do_the_same_as_the_keys() -> None:
-    effects = {4: [("two", False), ("one", False)], 2: [("two", False), ("one", True)], 1: [("two", False)]}
-    async with queueing("one", "two") as (on, _):
-        for button, expected in effects.items():
-            await on.pilot.click("#queue", offset=(on.app.size.width - 2 * button, 2))
-            await on.until(
-                lambda expected=expected: (
-                    [(message.text, message.follows_up) for message in on.chat.state.waiting.all] == expected
-                )
-            )
-        assert on.draft == ""
 
 
 async def test_an_edited_message_starts_a_run_behind_the_older_ones_if_nothing_runs() -> None:

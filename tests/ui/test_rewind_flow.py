@@ -13,12 +13,13 @@ from textual.pilot import Pilot
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tests.ui.stage import Clock
 from tests.ui.still import bridge_to, notes
-from tui_agent.protocol.facts.diff_facts import ChangedFile
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL
+from tui_agent.protocol.facts.change_facts import ChangedFile
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL
 from tui_agent.providers.scripted_provider import Call
 from tui_agent.tools.findings_tool import FindingsTool
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.dialogs.diff_screen import DiffScreen
 from tui_agent.ui.dialogs.findings_screen import FindingsScreen
 from tui_agent.ui.dialogs.rewind_screen import RewindScreen
@@ -72,27 +73,17 @@ class Desk:
         return [part.text for part in self.app.chat.body.conversation.transcript.parts]
 
 
-@pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with at_desk(tmp_path, rewinds=True) as desk:
-        yield desk
-
-
 @asynccontextmanager
-async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
+async def at_desk(tmp_path: Path) -> AsyncIterator[Desk]:
     root, clock = tmp_path / "shop", Clock()
     root.mkdir()
     git_work_tree(root, price_py="one\n")
     async with kept_session(root, tmp_path / "sessions") as kept:
         await kept.ask("add a line", Call("bash", {"command": "echo two >> price.py"}, "c1"))
+        diff = SessionDiff(root, kept.rewinder, is_trusted=True)
         app = TuiAgentApp(
-            bridge_to(
-                kept.loop,
-                kept.bus,
-                rewind=kept.rewinder if rewinds else None,
-                diff=SessionDiff(root, kept.rewinder, is_trusted=True),
-            ),
-            surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
+            bridge_to(kept.loop, kept.bus, rewind=kept.rewinder, diff=diff),
+            ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)),
         )
         async with app.run_test(size=(120, 40)) as pilot:
             desk = Desk(app, pilot, kept, clock)
@@ -100,88 +91,76 @@ async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
             yield desk
 
 
-async def test_slash_rewind_shows_does_and_tells_and_gives_the_words_back(desk: Desk) -> None:
-    await desk.say("/rewind")
-    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "add a line" in desk.page)
-    await desk.press("enter")
-    await desk.until(lambda: "changed back" in desk.page)
-    assert "price.py" in desk.page
-    await desk.press("enter")
-    await desk.until(lambda: desk.app.screen is desk.app.chat)
-    await desk.until(lambda: any("Rewound to before" in text for text in desk.conversation))
+async def test_slash_rewind_shows_does_and_tells_and_is_undone_from_the_same_page(tmp_path: Path) -> None:
+    async with at_desk(tmp_path) as desk:
+        before = desk.conversation
+        await desk.say("/rewind")
+        await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "add a line" in desk.page)
+        await desk.press("enter")
+        await desk.until(lambda: "changed back" in desk.page)
+        assert "price.py" in desk.page
+        await desk.press("enter")
+        await desk.until(lambda: desk.app.screen is desk.app.chat)
+        await desk.until(lambda: any("Rewound to before" in text for text in desk.conversation))
+        assert desk.kept.state["price.py"][0] == "one\n"
+        assert len(desk.conversation) == 1
+        assert desk.app.chat.entry.composer.text == "add a line", "the words come back"
 
-    assert desk.kept.state["price.py"][0] == "one\n"
-    assert len(desk.conversation) == 1
-    assert desk.app.chat.entry.composer.text == "add a line"
-
-
-async def test_it_can_be_undone_from_the_same_page(desk: Desk) -> None:
-    before = desk.conversation
-    await desk.say("/rewind")
-    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "add a line" in desk.page)
-    await desk.press("enter", "enter")
-    await desk.until(lambda: desk.kept.state["price.py"][0] == "one\n" and desk.app.screen is desk.app.chat)
-    desk.app.chat.entry.composer.clear()
-    await desk.say("/rewind")
-    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "↶ undo" in desk.page)
-    await desk.press("enter", "enter")
-    await desk.until(lambda: desk.app.screen is desk.app.chat)
-    await desk.until(lambda: desk.conversation[:-1] == before)
-
-    assert desk.kept.state["price.py"][0] == "one\ntwo\n"
-    await desk.kept.check()
+        desk.app.chat.entry.composer.clear()
+        await desk.say("/rewind")
+        await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "↶ undo" in desk.page)
+        await desk.press("enter", "enter")
+        await desk.until(lambda: desk.app.screen is desk.app.chat)
+        await desk.until(lambda: desk.conversation[:-1] == before)
+        assert desk.kept.state["price.py"][0] == "one\ntwo\n"
+        await desk.kept.check()
 
 
-async def test_a_key_in_the_panel_undoes_one_call(desk: Desk) -> None:
-    desk.app.chat.body.panel.focus_list()
-    desk.app.chat.body.panel.select("c1")
-    await desk.press("ctrl+u")
-    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
-    await desk.press("enter")
-    await desk.until(lambda: desk.app.screen is desk.app.chat)
+async def test_a_key_in_the_panel_or_on_the_page_of_a_call_undoes_it(tmp_path: Path) -> None:
+    async with at_desk(tmp_path) as desk:
+        desk.app.chat.body.panel.focus_list()
+        desk.app.chat.body.panel.select("c1")
+        await desk.press("enter")
+        await desk.until(lambda: isinstance(desk.app.screen, CallDetailScreen))
+        await desk.press("ctrl+u")
+        await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
+        await desk.press("escape")
+        await desk.until(lambda: desk.app.screen is desk.app.chat)
+        assert desk.kept.state["price.py"][0] == "one\ntwo\n"
 
-    assert desk.kept.state["price.py"][0] == "one\n"
-    assert "add a line" in " ".join(desk.conversation), "the conversation stays"
-
-
-async def test_u_on_the_page_of_a_call_does_the_same(desk: Desk) -> None:
-    desk.app.chat.body.panel.focus_list()
-    desk.app.chat.body.panel.select("c1")
-    await desk.press("enter")
-    await desk.until(lambda: isinstance(desk.app.screen, CallDetailScreen))
-    await desk.press("ctrl+u")
-    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
-    await desk.press("escape")
-    await desk.until(lambda: desk.app.screen is desk.app.chat)
-
-    assert desk.kept.state["price.py"][0] == "one\ntwo\n"
+        await desk.press("ctrl+u")
+        await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
+        await desk.press("enter")
+        await desk.until(lambda: desk.app.screen is desk.app.chat)
+        assert desk.kept.state["price.py"][0] == "one\n"
+        assert "add a line" in " ".join(desk.conversation), "the conversation stays"
 
 
-async def test_slash_diff_undoes_a_file_and_a_review_shows_its_findings(desk: Desk) -> None:
-    kept, app = desk.kept, desk.app
-    await desk.say("/diff")
-    await desk.until(lambda: isinstance(app.screen, DiffScreen) and isinstance(app.screen.selected, ChangedFile))
-    screen = app.screen
-    assert isinstance(screen, DiffScreen)
-    await desk.until(lambda: screen.counts("undo_file"))
-    await desk.press("ctrl+u", "ctrl+u")
-    await desk.until(lambda: kept.state["price.py"][0] == "one\n")
-    await desk.press("escape")
-    await desk.until(lambda: app.screen is app.chat)
-    row = "Undid the changes of price.py since the session began · /rewind undoes it"
-    await desk.until(lambda: row in desk.conversation)
-    assert not app.chat.state.files.files
+async def test_slash_diff_undoes_a_file_and_a_review_shows_its_findings(tmp_path: Path) -> None:
+    async with at_desk(tmp_path) as desk:
+        kept, app = desk.kept, desk.app
+        await desk.say("/diff")
+        await desk.until(lambda: isinstance(app.screen, DiffScreen) and isinstance(app.screen.selected, ChangedFile))
+        screen = app.screen
+        assert isinstance(screen, DiffScreen)
+        await desk.until(lambda: screen.counts("undo_file"))
+        await desk.press("ctrl+u", "ctrl+u")
+        await desk.until(lambda: kept.state["price.py"][0] == "one\n")
+        await desk.press("escape")
+        await desk.until(lambda: app.screen is app.chat)
+        row = "Undid the changes of price.py since the session began · /rewind undoes it"
+        await desk.until(lambda: row in desk.conversation)
+        assert not app.chat.state.files.files
 
-    kept.loop.add_tool(FindingsTool())
-    finding = {"file": "price.py", "line": 1, "text": "It is one."}
-    review = Call(REPORT_TOOL, {"findings": [finding]}, "c2")
-    await kept.ask("look", review)
-    await desk.until(lambda: isinstance(app.screen, FindingsScreen) and app.screen.selected is not None)
-    await desk.press("escape")
-    await desk.until(lambda: app.screen is app.chat)
-    app.post_message(Paste("I type"))
-    await desk.until(lambda: app.chat.entry.composer.text == "I type")
-    await kept.ask("look again", Call(REPORT_TOOL, {"findings": []}, "c3"))
-    await desk.until(lambda: app.chat.state.findings.items == ())
-    await desk.until(lambda: any("/findings" in note for note in notes(app)))
-    assert app.screen is app.chat
+        kept.loop.add_tool(FindingsTool())
+        finding = {"file": "price.py", "line": 1, "text": "It is one."}
+        await kept.ask("look", Call(REPORT_TOOL, {"findings": [finding]}, "c2"))
+        await desk.until(lambda: isinstance(app.screen, FindingsScreen) and app.screen.selected is not None)
+        await desk.press("escape")
+        await desk.until(lambda: app.screen is app.chat)
+        app.post_message(Paste("I type"))
+        await desk.until(lambda: app.chat.entry.composer.text == "I type")
+        await kept.ask("look again", Call(REPORT_TOOL, {"findings": []}, "c3"))
+        await desk.until(lambda: app.chat.state.findings.items == ())
+        await desk.until(lambda: any("/findings" in note for note in notes(app)))
+        assert app.screen is app.chat

@@ -1,16 +1,17 @@
 """The dialog of a tool server's question: nothing leaves it unchecked, and no page opens by itself."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 from textual.events import Paste
+from textual.pilot import Pilot
 
-from tests.support.table import table
-from tests.ui.question_page import ComposerKeys, QuestionPage, shown_page
+from tests.ui.question_page import ComposerKeys, QuestionPage, empty_app, page_in
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
+from tui_agent.ui.approval.approval_summary import question_title
 from tui_agent.ui.approval.form_fields import ChoiceList
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS, SEEN_SECONDS
@@ -42,193 +43,170 @@ STORE = FormField(name="1", kind="choice", title="Which store?", choices=STORES,
 EXTRAS = FormField(name="2", kind="choices", title="What else?", choices=COLOURS, default=("g",), is_open=True)
 AGENT_ASKS = ServerQuestion(server="", kind="form", fields=(STORE,))
 AGENT_ASKS_TWO = ServerQuestion(server="", kind="form", fields=(STORE, EXTRAS))
-
-
-class Browser:
-    """Opens nothing, and remembers what it was asked to open."""
-
-    def __init__(self, refusal: str = "") -> None:
-        self.opened: list[str] = []
-        self.refusal = refusal
-
-    async def open_page(self, url: str) -> str:
-        self.opened.append(url)
-        return self.refusal
+YES = ApprovalDecision(decision="approve")
 
 
 @asynccontextmanager
-async def asked(
-    question: ServerQuestion, browser: Browser, size: tuple[int, int] = (80, 24)
-) -> AsyncIterator[QuestionPage[ApprovalDecision]]:
+async def asked_in(
+    pilot: Pilot[None],
+    question: ServerQuestion,
+    size: tuple[int, int] = (80, 24),
+    *,
+    open_page: Callable[[str], Awaitable[str]] | None = None,
+) -> AsyncIterator[QuestionPage[ServerQuestionScreen]]:
+    """Show a question in a running app; its answers count."""
     clock = Clock()
-    screen = ServerQuestionScreen(question, open_page=browser.open_page, keys=ComposerKeys(clock))
-    async with shown_page(screen, clock, size) as page:
-        await page.pilot.pause()
+    screen = ServerQuestionScreen(
+        question, open_page=open_page, keys=ComposerKeys(clock), title=question_title(question)
+    )
+    async with page_in(pilot, screen, clock, size) as page:
+        await pilot.pause()
         clock.now += SEEN_SECONDS
         yield page
 
 
-async def test_a_form_sends_only_values_that_fit() -> None:
-    async with asked(FORM, Browser(), (100, 30)) as page:
-        assert "The server shop asks you" in page.text()
-        await page.press("y", "enter", "ctrl+s")
-        assert "Your name: a value is required" in page.text()
-        await page.press("A", "d", "a", "down", "backspace", "backspace", "3", "ctrl+s")
-        assert "age: at least 18" in page.text()
-        await page.press("0", "down", "right", "down", "space", "down", "right", "space", "down", "x", "y")
-        assert "xy" not in page.text()
-        await page.press("enter")
+async def test_a_form_sends_only_values_that_fit_or_is_declined_dismissed_or_left() -> None:
+    async with empty_app((100, 30)) as pilot:
+        async with asked_in(pilot, FORM, (100, 30)) as page:
+            assert "The server shop asks you" in page.text()
+            await page.press("y", "enter", "ctrl+s")
+            assert "Your name: a value is required" in page.text()
+            await page.press("A", "d", "a", "down", "backspace", "backspace", "3", "ctrl+s")
+            assert "age: at least 18" in page.text()
+            await page.press("0", "down", "right", "down", "space", "down", "right", "space", "down", "x", "y")
+            assert "xy" not in page.text()
+            await page.press("enter")
 
-        values = {"name": "Ada", "age": 30, "gift": False, "colour": "r", "extras": ["g"], "password": "xy"}
-        assert page.answers == [ApprovalDecision(decision="approve", input=values)]
+            values = {"name": "Ada", "age": 30, "gift": False, "colour": "r", "extras": ["g"], "password": "xy"}
+            assert page.answers == [ApprovalDecision(decision="approve", input=values)]
 
-
-@table(
-    ("keys", "decision"), [(("n",), "deny"), (("k",), "skip"), (("escape",), None), (("y", "escape", "escape"), None)]
-)
-async def test_a_form_can_be_declined_dismissed_or_left(keys: tuple[str, ...], decision: str | None) -> None:
-    async with asked(FORM, Browser()) as page:
-        await page.press(*keys)
-        assert [answer and answer.decision for answer in page.answers] == [decision]
+        for keys, decision in (("n", "deny"), ("k", "skip"), ("escape", None), ("y escape escape", None)):
+            async with asked_in(pilot, FORM) as page:
+                await page.press(*keys.split())
+                assert [answer and answer.decision for answer in page.answers] == [decision], keys
 
 
-async def test_a_page_opens_only_after_a_yes() -> None:
-    browser = Browser()
-    async with asked(PAGE, browser) as page:
-        assert PAGE.url in page.text()
-        assert "pay.example.com" in page.text()
-        await page.press("c")
-        assert browser.opened == []
-        await page.press("y")
-        assert browser.opened == [PAGE.url]
-        assert page.answers == [ApprovalDecision(decision="approve")]
+async def test_a_page_opens_only_after_a_yes_and_a_sign_in_takes_the_address_it_ends_at() -> None:
+    opened: list[str] = []
 
-    # Without a browser, the user opens it; the first yes shows that, the second one says so.
-    async with asked(PAGE, Browser("No browser can be opened here.")) as page:
-        await page.press("y")
-        assert "No browser can be opened here." in page.text()
-        assert page.answers == []
-        await page.press("y")
-        assert page.answers == [ApprovalDecision(decision="approve")]
+    async def open_page(url: str) -> str:
+        opened.append(url)
+        return ""
 
+    async with empty_app() as pilot:
+        async with asked_in(pilot, PAGE, open_page=open_page) as page:
+            assert PAGE.url in page.text()
+            assert "pay.example.com" in page.text()
+            await page.press("c")
+            assert opened == []
+            await page.press("y")
+            assert opened == [PAGE.url]
+            assert page.answers == [YES]
 
-async def test_a_sign_in_stays_open_and_takes_the_address_it_ends_at() -> None:
-    browser = Browser()
-    async with asked(SIGN_IN, browser) as page:
-        await page.press("y")
-        assert browser.opened == [SIGN_IN.url]
-        assert page.answers == []
-        assert "Waiting for the sign-in" in page.text()
-        await page.press("p")
-        page.pilot.app.screen.focused.post_message(Paste("http://127.0.0.1:1/callback?code=x"))  # pyright: ignore
-        await page.press("enter")
-        assert page.answers == [
-            ApprovalDecision(decision="approve", input={"address": "http://127.0.0.1:1/callback?code=x"})
-        ]
+        # Without a browser, the user opens it; the first yes shows that, the second one says so.
+        async with asked_in(pilot, PAGE) as page:
+            await page.press("y")
+            assert "No browser can be opened here." in page.text()
+            assert page.answers == []
+            await page.press("y")
+            assert page.answers == [YES]
 
-
-@table(
-    ("keys", "answer"),
-    [
-        (("1",), "files"),
-        (("enter",), "database"),
-        (("up", "enter"), "files"),
-        (("down", "down", "enter"), "files"),
-        (("3", "a", "space", "q", "enter"), "a q"),
-        (("n", "o", "n", "e", "enter"), "none"),
-        (("x", "escape", "enter", "y", "enter"), "y"),
-        (("x", "up", "enter"), "database"),
-        (("y", "ctrl+s"), "y"),
-        (("7", "1"), "files"),
-        (("escape",), None),
-        (("space", "escape"), None),
-    ],
-)
-async def test_a_question_of_the_agent_takes_digits_arrows_enter_and_text(
-    keys: tuple[str, ...], answer: str | None
-) -> None:
-    async with asked(AGENT_ASKS, Browser()) as page:
-        text = page.text()
-        assert "The agent asks you" in text
-        assert "Which store?" in text
-        await page.press(*keys)
-        decision = None if answer is None else ApprovalDecision(decision="approve", input={"1": answer})
-        assert page.answers == [decision]
+        async with asked_in(pilot, SIGN_IN, open_page=open_page) as page:
+            await page.press("y")
+            assert opened[1:] == [SIGN_IN.url]
+            assert page.answers == []
+            assert "Waiting for the sign-in" in page.text()
+            await page.press("p")
+            address = "http://127.0.0.1:1/callback?code=x"
+            page.screen.focused.post_message(Paste(address))
+            await page.press("enter")
+            assert page.answers == [ApprovalDecision(decision="approve", input={"address": address})]
 
 
-@table(
-    ("keys", "answers"),
-    [
-        (("1", "enter"), {"1": "files", "2": ["g"]}),
-        (("enter", "1", "2", "enter"), {"1": "database", "2": ["r"]}),
-        (("1", "left", "2", "up", "space", "enter"), {"1": "database", "2": ["r", "g"]}),
-        (("enter", "o", "k", "enter"), {"1": "database", "2": ["g", "ok"]}),
-        (("right", "2", "enter"), {"1": "database", "2": ["r"]}),
-        (("ctrl+s",), {"1": "database", "2": ["g"]}),
-    ],
-)
-async def test_several_questions_of_the_agent_come_one_after_another(
-    keys: tuple[str, ...], answers: dict[str, object]
-) -> None:
-    async with asked(AGENT_ASKS_TWO, Browser()) as page:
-        assert "The agent asks you · 1 of 2" in page.text()
-        await page.press(*keys)
-        if keys[0] == "right":
+async def test_a_question_of_the_agent_takes_digits_arrows_enter_text_and_clicks() -> None:
+    async with empty_app() as pilot:
+        for keys, answer in (
+            ("1", "files"),
+            ("enter", "database"),
+            ("down down enter", "files"),
+            ("3 a space q enter", "a q"),
+            ("n o n e enter", "none"),
+            ("x escape enter y enter", "y"),
+            ("x up enter", "database"),
+            ("y ctrl+s", "y"),
+            ("7 1", "files"),
+            ("space escape", None),
+        ):
+            async with asked_in(pilot, AGENT_ASKS) as page:
+                assert "The agent asks you" in page.text()
+                assert "Which store?" in page.text()
+                await page.press(*keys.split())
+                decision = None if answer is None else ApprovalDecision(decision="approve", input={"1": answer})
+                assert (keys, page.answers) == (keys, [decision])
+
+        for keys, answers in (
+            ("1 enter", {"1": "files", "2": ["g"]}),
+            ("enter 1 2 enter", {"1": "database", "2": ["r"]}),
+            ("1 left 2 up space enter", {"1": "database", "2": ["r", "g"]}),
+            ("enter o k enter", {"1": "database", "2": ["g", "ok"]}),
             # Unmarked again, so enter takes the choice at the cursor.
-            answers = {**answers, "2": ["g"]}
-        assert page.answers == [ApprovalDecision(decision="approve", input=answers)]
+            ("right 2 enter", {"1": "database", "2": ["g"]}),
+            ("ctrl+s", {"1": "database", "2": ["g"]}),
+        ):
+            async with asked_in(pilot, AGENT_ASKS_TWO) as page:
+                assert "The agent asks you · 1 of 2" in page.text()
+                await page.press(*keys.split())
+                assert (keys, page.answers) == (keys, [ApprovalDecision(decision="approve", input=answers)])
+
+        async with asked_in(pilot, AGENT_ASKS) as page:
+            page.clock.now += RESTING_SECONDS
+            await pilot.click(ChoiceList, offset=(6, 2))
+            await pilot.pause()
+            assert "› 1  files" in page.text()
+            assert page.answers == [], "a click on a choice only moves there"
+            keys = page.screen.query_one(AnswerRow)
+            keys.redraw()
+            await pilot.pause()
+            await pilot.click(keys, offset=(2, 0))
+            await pilot.pause()
+            assert page.answers == [ApprovalDecision(decision="approve", input={"1": "files"})]
+
+        clock = Clock()
+        screen = ServerQuestionScreen(AGENT_ASKS, keys=ComposerKeys(clock), title="")
+        async with page_in(pilot, screen, clock) as page:
+            await pilot.press("enter")
+            assert page.answers == [], "keys from before the question was seen go to the composer"
+            await pilot.press("o", "k")
+            assert (page.answers, page.typed) == ([None], ["o"])
 
 
-async def test_keys_from_before_the_question_was_seen_go_to_the_composer() -> None:
-    clock = Clock()
-    keys = ComposerKeys(clock)
-    async with shown_page(ServerQuestionScreen(AGENT_ASKS, keys=keys), clock, (80, 24)) as page:
-        await page.pilot.press("enter")
-        assert page.answers == []
-        await page.pilot.press("o", "k")
-        assert (page.answers, keys.typed) == ([None], ["o"])
-
-
-async def test_a_paste_is_an_answer_and_a_long_question_scrolls_to_the_cursor() -> None:
-    choices = tuple(FieldChoice(value=f"choice {number}", description="because " * 40) for number in range(1, 7))
-    field = FormField(name="1", kind="choice", title="why? " * 60, choices=choices, is_open=True)
-    async with asked(ServerQuestion(server="", kind="form", fields=(field,)), Browser(), (60, 20)) as page:
-        assert "choice 6" not in page.text()
-        await page.press("up", "up")
-        await page.pilot.pause()
-        assert "choice 6" in page.text()
-        page.screen.post_message(Paste("words of my own"))
-        await page.pilot.pause()
-        assert "words of my own" in page.text()
-        await page.press("enter")
-        assert page.answers == [ApprovalDecision(decision="approve", input={"1": "words of my own"})]
-
-
-async def test_a_click_on_a_choice_moves_there_and_one_on_the_key_takes_it() -> None:
-    async with asked(AGENT_ASKS, Browser()) as page:
-        page.clock.now += RESTING_SECONDS
-        await page.pilot.click(ChoiceList, offset=(6, 2))
-        await page.pilot.pause()
-        assert "› 1  files" in page.text()
-        assert page.answers == []
-        keys = page.screen.query_one(AnswerRow)
-        keys.redraw()
-        await page.pilot.pause()
-        await page.pilot.click(keys, offset=(2, 0))
-        await page.pilot.pause()
-        assert page.answers == [ApprovalDecision(decision="approve", input={"1": "files"})]
-
-
-async def test_enter_takes_only_a_choice_that_is_on_the_screen() -> None:
+async def test_enter_takes_only_a_choice_that_is_on_the_screen_and_a_paste_is_an_answer() -> None:
     label = "a choice of many words " * 5
-    choices = (FieldChoice(value=f"{label}to its last word"), FieldChoice(value="no"))
-    field = FormField(name="1", kind="choice", title="why? " * 300, choices=choices, is_open=True)
-    async with asked(ServerQuestion(server="", kind="form", fields=(field,)), Browser(), (60, 20)) as page:
-        assert "last word" not in page.text()
-        await page.press("enter")
-        await page.pilot.pause()
-        assert page.answers == []
-        assert "enter again takes it" in page.text()
-        assert "to its last word" in " ".join(page.text().replace("│", " ").split())
-        await page.press("enter")
-        assert page.answers == [ApprovalDecision(decision="approve", input={"1": choices[0].value})]
+    tall = (FieldChoice(value=f"{label}to its last word"), FieldChoice(value="no"))
+    many = tuple(FieldChoice(value=f"choice {number}", description="because " * 40) for number in range(1, 7))
+
+    def asks(title: str, choices: tuple[FieldChoice, ...]) -> ServerQuestion:
+        field = FormField(name="1", kind="choice", title=title, choices=choices, is_open=True)
+        return ServerQuestion(server="", kind="form", fields=(field,))
+
+    async with empty_app((60, 20)) as pilot:
+        async with asked_in(pilot, asks("why? " * 300, tall), (60, 20)) as page:
+            assert "last word" not in page.text()
+            await page.press("enter")
+            await pilot.pause()
+            assert page.answers == []
+            assert "enter again takes it" in page.text()
+            assert "to its last word" in " ".join(page.text().replace("│", " ").split())
+            await page.press("enter")
+            assert page.answers == [ApprovalDecision(decision="approve", input={"1": tall[0].value})]
+
+        async with asked_in(pilot, asks("why? " * 60, many), (60, 20)) as page:
+            assert "choice 6" not in page.text()
+            await page.press("up", "up")
+            await pilot.pause()
+            assert "choice 6" in page.text(), "a long question scrolls to the cursor"
+            page.screen.post_message(Paste("words of my own"))
+            await pilot.pause()
+            assert "words of my own" in page.text()
+            await page.press("enter")
+            assert page.answers == [ApprovalDecision(decision="approve", input={"1": "words of my own"})]

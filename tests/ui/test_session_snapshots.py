@@ -10,11 +10,11 @@ from tests.ui.app.saved_sessions import NOW
 from tests.ui.app.still_sessions import ROWS, StillShelf
 from tests.ui.still import FakeAgent, bridge_to, drawn
 from tui_agent.protocol.facts.screen_facts import FirstPage, SessionOffer
-from tui_agent.ui.app.question_app import QuestionApp
-from tui_agent.ui.app.session_picker import NoKey, SessionInUse
+from tui_agent.ui.app.question_app import NoKey, QuestionApp, SessionInUse
 from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.first_page import Welcome
 
 pytestmark = pytest.mark.slow
@@ -98,9 +98,11 @@ def first_page_app(page: str) -> TuiAgentApp:
     """Return the app on its first page."""
     return TuiAgentApp(
         bridge_to(FakeAgent()),
-        sessions=PageService(FIRST_PAGES[page]),
-        place=WorkingDirectory("~/shop", "main"),
-        surroundings=TerminalEnvironment(reduced_motion=True),
+        ChatOptions(
+            WorkingDirectory("~/shop", "main"),
+            sessions=PageService(FIRST_PAGES[page]),
+            surroundings=TerminalEnvironment(reduced_motion=True),
+        ),
     )
 
 

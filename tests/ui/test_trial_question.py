@@ -1,7 +1,7 @@
 """The question about what a command changed in a trial: its answers, its rows, and the rows of the call."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,21 +9,22 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.table import table
-from tests.ui.approval.test_proposed_parts import shop
+from tests.ui.approval.test_change_parts import shop
 from tests.ui.stage import Clock
 from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
 from tests.ui.story import Story
 from tests.ui.trial_story import CART, NEW_CART, asking, changed, everything, formatted, propose, settle, trial
-from tui_agent.protocol.events import SessionCreated, SessionLoaded
+from tui_agent.protocol.events import ChangesDiscarded, SessionCreated, SessionLoaded
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.approval.approval_pages import ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen, WholeDiffsPage
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
+from tui_agent.ui.dialogs.text_page import WholeDiffsPage
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.decision_rows import VERSIONS, file_rows
@@ -87,36 +88,22 @@ async def question(
     clock, agent = Clock(), Answers()
     clock.now = story.now
     app = TuiAgentApp(
-        bridge_to(agent, past=story.envelopes), surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)
+        bridge_to(agent, past=story.envelopes),
+        ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)),
     )
     async with app.run_test(size=size) as pilot:
         await shown(pilot)
         yield Question(app, pilot, agent, clock)
 
 
-@table(
-    ("keys", "answer"),
-    [
-        ("y", ("approve", None, "")),
-        ("n", ("deny", None, "")),
-        ("k", ("skip", None, "")),
-        ("f use_tabs enter", ("deny", None, "use tabs")),
-    ],
-)
-async def test_the_answers_to_a_question_about_changes(
-    tmp_path: Path, keys: str, answer: tuple[str, JsonObject | None, str]
-) -> None:
-    async with question(formatted(), tmp_path) as asked:
-        for key in keys.split():
-            if len(key) > 1 and key != "enter":
-                await asked.pilot.press(*("space" if letter == "_" else letter for letter in key))
-            else:
-                await asked.press(key)
+async def test_a_yes_needs_the_end_of_all_diffs_and_keeps_no_conflict(tmp_path: Path) -> None:
+    async with question(formatted(), tmp_path, size=(80, 20)) as asked:
+        await asked.press("y")
+        assert asked.agent.decisions == []
 
-        assert asked.answer == answer
+        await asked.press("end", "y")
+        assert asked.answer == ("approve", None, "")
 
-
-async def test_a_yes_keeps_no_conflict(tmp_path: Path) -> None:
     async with question(everything(), tmp_path) as asked:
         await asked.press("y")
 
@@ -126,15 +113,55 @@ async def test_a_yes_keeps_no_conflict(tmp_path: Path) -> None:
         assert chosen["overwrite"] == []
 
 
-async def test_a_conflict_shows_both_versions_and_is_kept_by_choice(tmp_path: Path) -> None:
+async def test_some_hunks_and_a_conflict_are_kept_by_choice(tmp_path: Path) -> None:
+    async with question(formatted(), shop(tmp_path)) as asked:
+        await asked.press("h")
+        await asked.until(ChangePartsScreen)
+        await asked.press("down", "space", "y")
+
+        decision, chosen, note = asked.answer
+        assert decision == "approve"
+        assert chosen is not None
+        assert chosen["texts"] == {"src/cart.py": CART.replace("sum(items)", "round(sum(items), 2)")}
+        assert "step_two" in note
+
     changes = ProposedChanges(layer="l1", files=(changed("a.py", "mine\n", "its\n", conflict="you changed it"),))
-    assert any(VERSIONS in row.plain for row in file_rows(changes.files[0], 80))
+    assert any(VERSIONS in row.plain for row in file_rows(changes.files[0], 80)), "both versions are shown"
     async with question(changes, tmp_path) as asked:
         await asked.press("h")
         await asked.until(ChangePartsScreen)
         await asked.press("a", "y")
 
         assert asked.answer == ("approve", {"paths": ["a.py"], "texts": {}, "overwrite": ["a.py"]}, "")
+
+
+async def test_a_text_is_edited_and_kept_and_a_rule_is_offered(tmp_path: Path) -> None:
+    async with question(formatted(), shop(tmp_path)) as asked:
+        await asked.press("e")
+        await asked.until(ChangePartsScreen)
+        await asked.press("down", "e")
+        await asked.until(ApprovalScreen)
+        dialog = asked.app.screen
+        assert isinstance(dialog, ApprovalScreen)
+        async with asyncio.timeout(30):
+            while dialog.dialog.step != "editing":
+                await asked.pilot.pause()
+        dialog.dialog.editor.load_escaped(NEW_CART + "# mine\n")
+        await asked.press("ctrl+s")
+
+        decision, chosen, note = asked.answer
+        assert (decision, note) == ("approve", "I edited the text of src/cart.py before I kept it.")
+        assert chosen is not None
+        assert chosen["texts"] == {"src/cart.py": NEW_CART + "# mine\n"}
+        assert len(chosen["paths"]) == 3
+
+    async with question(formatted(), tmp_path) as asked:
+        await asked.press("s")
+        assert "kept without a question:" in asked.app.export_screenshot().replace("&#160;", " ")
+        await asked.press("s")
+
+        (decision,) = asked.agent.decisions
+        assert (decision.decision, decision.scope, decision.rule) == ("approve", "session", None)
 
 
 async def test_a_key_shows_the_whole_diff_of_a_file_whose_diff_is_cut(tmp_path: Path) -> None:
@@ -159,59 +186,6 @@ async def test_a_key_shows_the_whole_diff_of_a_file_whose_diff_is_cut(tmp_path: 
         assert asked.answer[0] == "approve"
 
 
-async def test_a_yes_needs_the_end_of_all_diffs(tmp_path: Path) -> None:
-    async with question(formatted(), tmp_path, size=(80, 20)) as asked:
-        await asked.press("y")
-        assert asked.agent.decisions == []
-
-        await asked.press("end", "y")
-        assert asked.answer == ("approve", None, "")
-
-
-async def test_some_hunks_are_kept(tmp_path: Path) -> None:
-    async with question(formatted(), shop(tmp_path)) as asked:
-        await asked.press("h")
-        await asked.until(ChangePartsScreen)
-        await asked.press("down", "space", "y")
-
-        decision, chosen, note = asked.answer
-        assert decision == "approve"
-        assert chosen is not None
-        assert chosen["texts"] == {"src/cart.py": CART.replace("sum(items)", "round(sum(items), 2)")}
-        assert "step_two" in note
-
-
-async def test_a_text_is_edited_and_kept(tmp_path: Path) -> None:
-    async with question(formatted(), shop(tmp_path)) as asked:
-        await asked.press("e")
-        await asked.until(ChangePartsScreen)
-        await asked.press("down", "e")
-        await asked.until(ApprovalScreen)
-        dialog = asked.app.screen
-        assert isinstance(dialog, ApprovalScreen)
-        async with asyncio.timeout(30):
-            while dialog.dialog.step != "editing":
-                await asked.pilot.pause()
-        dialog.dialog.editor.load_escaped(NEW_CART + "# mine\n")
-        await asked.press("ctrl+s")
-
-        decision, chosen, note = asked.answer
-        assert (decision, note) == ("approve", "I edited the text of src/cart.py before I kept it.")
-        assert chosen is not None
-        assert chosen["texts"] == {"src/cart.py": NEW_CART + "# mine\n"}
-        assert len(chosen["paths"]) == 3
-
-
-async def test_a_rule_is_offered(tmp_path: Path) -> None:
-    async with question(formatted(), tmp_path) as asked:
-        await asked.press("s")
-        assert "kept without a question:" in asked.app.export_screenshot().replace("&#160;", " ")
-        await asked.press("s")
-
-        (decision,) = asked.agent.decisions
-        assert (decision.decision, decision.scope, decision.rule) == ("approve", "session", None)
-
-
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
@@ -224,37 +198,23 @@ def outcome(story: Story) -> str:
 
 def test_the_row_of_a_call_says_what_happens_to_its_changes() -> None:
     story = Story().run("x").step(0)
-    trial(story)
-
-    call_id, request_id = propose(story, formatted())
-    story.wait(3)
-    assert outcome(story) == "3 files wait"
-
-    settle(story, call_id, formatted(), *(file.path for file in formatted().files), request_id=request_id)
-    assert "kept 3 files +5 −3" in outcome(story)
-
-    for kept, words in ((("src/cart.py",), "kept 1 of 3 files"), ((), "discarded 3 files")):
-        call_id, request_id = propose(story, formatted())
-        settle(story, call_id, formatted(), *kept, request_id=request_id)
-        assert words in outcome(story)
-
-
-def test_the_row_names_a_commit() -> None:
-    changes = ProposedChanges(layer="l", repository=("1 commit on main: Fix add",))
-    for kept, words in (((".git",), "kept 1 commit on main: Fix add"), ((), "discarded 1 commit on main: Fix add")):
-        story = Story().run("x").step(0)
-        call_id, _ = propose(story, changes, "git commit")
-        assert "the repository waits" in outcome(story)
-        discarded = changes if kept else changes.model_copy(update={"files": ()})
-        if not kept:
-            from tui_agent.protocol.events import ChangesDiscarded
-
+    commit = ProposedChanges(layer="l", repository=("1 commit on main: Fix add",))
+    for changes, waits, kept, words in (
+        (formatted(), "3 files wait", [file.path for file in formatted().files], "kept 3 files +5 −3"),
+        (formatted(), "3 files wait", ["src/cart.py"], "kept 1 of 3 files"),
+        (formatted(), "3 files wait", [], "discarded 3 files"),
+        (commit, "the repository waits", [".git"], "kept 1 commit on main: Fix add"),
+        (commit, "the repository waits", [], "discarded 1 commit on main: Fix add"),
+    ):
+        call_id, request_id = propose(story, changes)
+        assert outcome(story) == waits
+        if changes.repository and not kept:
             story.tell(ChangesDiscarded(call_id=call_id, layer="l", paths=(".git",), count=0))
-        settle(story, call_id, discarded, *kept)
+        settle(story, call_id, changes, *kept, request_id=request_id)
         assert words in outcome(story)
 
 
-def test_the_status_says_trial_and_what_waits() -> None:
+def test_the_status_says_trial_and_what_waits_and_a_resume_changes_nothing() -> None:
     story, status = Story().run("x").step(0), SessionStatus()
     propose(story, formatted())
     for envelope in story.envelopes:
@@ -264,13 +224,10 @@ def test_the_status_says_trial_and_what_waits() -> None:
     assert running.place == "trial"
     assert list(status.progress.waiting_changes.values()) == ["3 files wait"]
 
-
-def test_the_question_looks_the_same_after_a_resume() -> None:
     before, after = asking(formatted()), asking(formatted())
     after.tell(SessionLoaded(id="s1"))
     after.run("", "r2")
     propose(after, formatted())
-
     assert outcome(after) == outcome(before)
 
 
@@ -296,34 +253,27 @@ async def choosing(pilot: Pilot[None]) -> None:
     await drawn(pilot)
 
 
-SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
+SHOWN = [("formatted", (80, 24)), ("formatted", (120, 40)), ("everything", (60, 20)), ("everything", (120, 40))]
 
 
-@pytest.mark.parametrize("size", SIZES, ids=["60x20", "80x24", "120x40", "200x60"])
-@pytest.mark.parametrize("name", ["formatted", "everything"])
+@pytest.mark.parametrize(("name", "size"), SHOWN, ids=[f"{name}-{size[0]}x{size[1]}" for name, size in SHOWN])
 def test_the_question_about_changes(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
     story = asking(formatted()) if name == "formatted" else asking(everything(), "make release VERSION=3 && git push")
 
     assert snap_compare(still_app(story, running=True), terminal_size=size, run_before=pressing())
 
 
-@pytest.mark.parametrize("look", ["light", "no-color"])
-def test_the_question_about_changes_in_other_colours(snap_compare: Compare, look: str) -> None:
-    theme = "light" if look == "light" else "dark"
-    app = still_app(asking(everything(), "make release"), running=True, theme=theme, no_color=look == "no-color")
+def test_the_question_about_changes_without_colours(snap_compare: Compare) -> None:
+    app = still_app(asking(everything(), "make release"), running=True, no_color=True)
 
     assert snap_compare(app, terminal_size=(120, 60), run_before=pressing())
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 60)], ids=["80x24", "120x60"])
-def test_the_parts_of_changes(snap_compare: Compare, size: tuple[int, int]) -> None:
-    before: Callable[[Pilot[None]], Awaitable[None]] = choosing
+def test_the_parts_of_changes(snap_compare: Compare) -> None:
+    app = still_app(asking(everything(), "make release"), running=True)
 
-    assert snap_compare(
-        still_app(asking(everything(), "make release"), running=True), terminal_size=size, run_before=before
-    )
+    assert snap_compare(app, terminal_size=(120, 60), run_before=choosing)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
-def test_rows_of_commands_in_trials(snap_compare: Compare, size: tuple[int, int]) -> None:
-    assert snap_compare(still_app(resting(), running=True), terminal_size=size, run_before=pressing())
+def test_rows_of_commands_in_trials(snap_compare: Compare) -> None:
+    assert snap_compare(still_app(resting(), running=True), terminal_size=(120, 40), run_before=pressing())

@@ -18,6 +18,7 @@ from tests.ui.still import FakeAgent, bridge_to
 from tests.ui.told_stories import CallFacts, Facts, Step, ToldStory, facts_of, tell, told_stories
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.panel.tool_panel import counts
 from tui_agent.ui.transcript.call_part import CallPart
 
@@ -48,7 +49,7 @@ class Screen:
         self._now = 0.0
         surroundings = TerminalEnvironment(reduced_motion=True, clock=lambda: self._now)
         self._app = TuiAgentApp(
-            bridge_to(FakeAgent()), place=WorkingDirectory("~/shop", "main"), surroundings=surroundings
+            bridge_to(FakeAgent()), ChatOptions(WorkingDirectory("~/shop", "main"), surroundings=surroundings)
         )
         self._pilot: Pilot[None] | None = None
 

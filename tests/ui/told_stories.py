@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import strategies as st
 
 from tests.ui.story import Story
-from tui_agent.agent.status import StatusState, fold_status, status_of
+from tui_agent.agent.event_publisher import StatusState, fold_status, status_of
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.trial.trials import Trials
-from tui_agent.walls import remedies as page
-from tui_agent.walls.remedies import remedies
+from tui_agent.walls import bubblewrap as page
+from tui_agent.walls.bubblewrap import remedies
 
 
 @pytest.mark.parametrize(
@@ -34,14 +33,3 @@ def test_a_missing_bubblewrap_and_a_container_are_named(tmp_path: Path, monkeypa
     words = remedies(has_bubblewrap=False, is_forbidden=True, settings=tmp_path, files=tmp_path)
     assert "dnf install bubblewrap" in words
     assert "seccomp=unconfined" in words
-
-
-def test_walls_that_fail_are_reported_with_their_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "work").mkdir()
-    monkeypatch.setattr(Trials, "_ways", lambda _: iter(()))
-    monkeypatch.setattr("tui_agent.trial.trials.found_bubblewraps", lambda _: ())
-    monkeypatch.setattr("tui_agent.trial.trials.landlock_problem", lambda: "the kernel does not offer Landlock")
-    facts = Trials(tmp_path / "work", tmp_path / "state", "one", setting="required").facts
-    assert facts.place == "nowhere"
-    assert "bubblewrap is not installed; the kernel does not offer Landlock" in facts.problem
-    assert "bubblewrap" in facts.problem.partition("To mend it: ")[2]

@@ -14,7 +14,7 @@ from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.workspace import Workspace
 from tui_agent.trial.trials import Trials
 from tui_agent.walls import visible_places as page
-from tui_agent.walls.visible_places import homes_of_others, visible_places
+from tui_agent.walls.visible_places import visible_places
 
 WORD = "planted-word"
 
@@ -141,18 +141,6 @@ def test_other_homes_and_what_contains_one_are_never_shown(home: Path, root: Pat
 
     assert shown(root, "/", home, home.parent, home / "..", root / "bin") == set()
     assert shown(root, home.parent / "other" / "bin") == {str(home.parent / "other" / "bin")}
-
-
-def test_a_home_of_its_own_hides_nothing_around_it(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-    assert homes_of_others() == ()
-
-
-@pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("place", ["export/home/me", "export/home", "export"])
-def test_a_workspace_that_contains_a_home_is_refused(tmp_path: Path, place: str) -> None:
-    assert "as the working directory" in Trials(tmp_path / place, tmp_path / "trials", "one").facts.problem
 
 
 def test_settings_of_the_system_that_only_some_may_read_are_left_out(

@@ -13,7 +13,6 @@ import pytest
 from tests.support.broken_files import GOOD, NO_SETTINGS, NO_TEXT, NO_TOML, NOT_A_FILE
 from tests.workbench.configuration.test_live_settings import DENY_MAKE, decision, engine_in, options_for, write
 from tui_agent.cli.command_line import run_program
-from tui_agent.context import load_instructions
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Warned
@@ -64,22 +63,6 @@ def test_broken_user_settings_are_an_error_of_one_line(
         lines = err.splitlines() if arguments[0] == "config" else [err]
         assert 0 < len(lines) <= 51
         assert all(one_line_about(locations.user_file, line) for line in lines[:50])
-
-
-@each(NO_TOML)
-def test_the_error_names_the_line_of_broken_toml(put: Put, locations: Locations) -> None:
-    put(locations.user_file)
-
-    with pytest.raises(ConfigurationError, match=r"\(at line [12], column \d+\)|\(at line 1\)|at end of document"):
-        load_effective_settings(options_for(locations.config_dir), locations)
-
-
-@each(GOOD)
-def test_empty_settings_are_valid(put: Put, locations: Locations, capsys: pytest.CaptureFixture[str]) -> None:
-    put(locations.user_file)
-
-    assert run_program(["config", "check"]) == 0
-    assert capsys.readouterr().err == ""
 
 
 @each(BROKEN)
@@ -198,16 +181,6 @@ def test_a_file_that_is_not_a_journal_is_not_replayed_and_refused_in_one_line(
 
     assert run_program(["--replay", str(tmp_path / "r.jsonl")]) == 2
     assert one_line_about(tmp_path / "r.jsonl", capsys.readouterr().err)
-
-
-@each({**NOT_A_FILE, **NO_TEXT, **GOOD})
-def test_unreadable_instructions_raise_nothing(put: Put, locations: Locations, tmp_path: Path) -> None:
-    put(tmp_path / "AGENTS.md")
-    put(locations.config_dir / "AGENTS.md")
-
-    load_instructions(locations.config_dir, tmp_path)
-    folder_trust(tmp_path, locations, given=True)
-    trust_request_for(tmp_path, locations)
 
 
 def test_a_session_with_an_invalid_directory_is_skipped(locations: Locations, tmp_path: Path) -> None:

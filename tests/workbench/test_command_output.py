@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tui_agent.workbench.command_output import MOST_BYTES, run_line
+from tui_agent.workbench.user_commands import MOST_BYTES, run_line
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
-from tui_agent.protocol.endpoint import Endpoint
-from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.endpoint import Endpoint, environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
 from tui_agent.providers import AnthropicProvider
@@ -100,17 +99,6 @@ async def test_keys_are_sent_as_keys_and_tokens_as_tokens(monkeypatch: pytest.Mo
                 wrong.append((environment, answer, sent))
 
     assert wrong == []
-
-
-async def test_betas_of_the_environment_go_to_the_default_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_BETAS", "one-2026-01-01, two-2026-01-01,")
-    async with FussyServer() as server, AsyncExitStack() as stack:
-        await asked(server, {"betas": ("mine-2026-01-01",)})
-        named = Settings(model="box/m", providers={"box": Endpoint(base_url=server.base_url)})
-        await heard(ProviderBuilder(stack).build(named).stream(HELLO))
-
-        betas = [headers.get("anthropic-beta") for headers in server.headers]
-    assert betas == ["mine-2026-01-01,one-2026-01-01,two-2026-01-01", None]
 
 
 @table(

@@ -12,7 +12,6 @@ from tests.support.messages_server import ScriptedMessagesServer
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import stage
 from tests.workbench.quiet_bench import open_quietly
-from tui_agent.protocol.errors import ProviderError
 from tui_agent.ui.dialogs.chooser_page import ChooserPage
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
@@ -74,24 +73,6 @@ async def test_models_of_a_named_endpoint_have_its_name_and_configured_ones_stay
             models.choose("box/org/tiny")
             await bench.agent.run("Hi")
             assert server.requests[-1].body["model"] == "org/tiny"
-
-
-async def test_an_endpoint_that_lists_nothing_leaves_the_configured_ones_and_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with (
-        ScriptedMessagesServer() as server,
-        models_of(server, tmp_path, monkeypatch) as (models, _),
-    ):
-        with pytest.raises(ProviderError) as found:
-            await models.ask_endpoint()
-        assert "404" in found.value.summary
-        assert server.token not in str(found.value)
-        assert names(models) == [("first", True)]
-
-        server.models = ["second"]
-        await models.ask_endpoint()
-        assert ("second", False) in names(models)
 
 
 async def test_the_page_opens_at_once_and_shows_what_the_endpoint_lists_when_it_answers(

@@ -12,7 +12,7 @@ from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.session.stored_session import LostProcess
 from tui_agent.tools.processes.detached_commands import record_of
 from tui_agent.tools.processes.process_tree import TreeMark
-from tui_agent.workbench.leftover_commands import NONE_RUNNING, LeftoverCommand, LeftoverCommands
+from tui_agent.workbench.leftover_commands import NONE_RUNNING, LeftoverCommands
 
 Start = Callable[[str], LostProcess]
 
@@ -66,10 +66,3 @@ async def test_commands_are_ended_by_process_id_or_all_at_once(start: Start) -> 
     assert not lives(two.process.pid)
     (nothing,) = await told_by(left, lambda left: left.end(None))
     assert nothing == Noticed(code="left_ended", text=NONE_RUNNING)
-
-
-def test_a_command_is_shown_shortened(start: Start) -> None:
-    lost = start("x" * 100)
-
-    assert str(LeftoverCommand(lost, (1, 2, 3, 4, 5))) == f"{'x' * 59}… (pid 1, 2, 3 and 2 more)"
-    assert str(LeftoverCommand(LostProcess(lost.process, ""), (1,))) == "a command (pid 1)"

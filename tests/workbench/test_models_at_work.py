@@ -13,10 +13,9 @@ from tests.support.table import table
 from tests.tools.web.conftest import Site, site
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.agent import RetryPolicy
-from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
 from tui_agent.providers.demo.demo_server import block_frames, error_body, frame
-from tui_agent.tools.fetch_tool import FetchTool
+from tui_agent.tools.page_tools import FetchTool
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.workbench import Workbench
 
@@ -89,19 +88,6 @@ async def test_the_fallback_of_the_settings_answers_for_an_overloaded_model(tmp_
     assert bench.agent.provider.model.name == "box/big"
 
 
-async def test_a_long_first_request_is_counted_where_the_endpoint_does(tmp_path: Path) -> None:
-    async with FussyServer(counts_tokens=True) as server, engine_with(server, tmp_path) as bench:
-        await bench.agent.run("Short")
-        await bench.agent.run("word " * 3_500)
-
-    assert ["max_tokens" in body for body in server.bodies] == [True, True], "what was counted once is known"
-
-    async with FussyServer(counts_tokens=True) as server, engine_with(server, tmp_path) as bench:
-        await bench.agent.run("word " * 3_500)
-
-    assert ["max_tokens" in body for body in server.bodies] == [False, True]
-
-
 async def test_a_broken_small_model_is_replaced_by_the_own_one(tmp_path: Path) -> None:
     async with (
         FussyServer(answer=lambda _: "words " * 200) as server,
@@ -112,25 +98,6 @@ async def test_a_broken_small_model_is_replaced_by_the_own_one(tmp_path: Path) -
         assert await bench.agent.compact()
 
     assert {body["model"] for body in server.bodies} == {"big"}
-
-
-async def test_another_model_changes_window_price_and_completion(tmp_path: Path) -> None:
-    async with FussyServer() as server, engine_with(server, tmp_path) as bench:
-        models = bench.models
-        await bench.agent.run("Hello")
-        with bench.events.subscribe() as heard:
-            models.choose("box/tiny")
-            events = [envelope.event for envelope in heard.drain()]
-        await bench.agent.run("And again")
-
-        assert [event.window for event in events if isinstance(event, ContextUsage)] == [4_096]
-        marked = [(fact.name, fact.is_current) for fact in models.list() if fact.provider == "box"]
-        assert marked == [("box/big", False), ("box/tiny", True)]
-        with pytest.raises(ConfigurationError, match=r"no provider 'bix'.*did you mean box/tiny"):
-            models.choose("bix/tiny")
-        assert bench.agent.provider.model.name == "box/tiny"
-
-    assert [body["model"] for body in server.bodies] == ["big", "tiny"]
 
 
 async def test_a_notice_says_once_which_field_is_left_out(tmp_path: Path) -> None:
@@ -176,12 +143,6 @@ async def test_a_side_question_leaves_nothing_but_its_cost(tmp_path: Path) -> No
     assert len(events) == 1
     assert after.cost == pytest.approx((before.cost or 0) + (answered.cost or 0))  # pyright: ignore[reportUnknownMemberType]
     assert "twice" not in str(server.bodies[2]["messages"])
-
-
-async def test_a_side_question_that_fails_says_why(tmp_path: Path) -> None:
-    async with FussyServer() as server, engine_with(server, tmp_path, models={"small": "nowhere/x"}) as bench:
-        with pytest.raises(ToolError, match="no provider 'nowhere'"):
-            await bench.aside("Why?", print)
 
 
 # --- the web ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tui_agent.protocol.endpoint import CLOUDS, Endpoint
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.endpoint_profiles import shipped_profiles
+from tui_agent.providers.model_catalog import shipped_profiles
 from tui_agent.settings import Locations, ProjectTrust, Settings, load_settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.model_list import listed_models

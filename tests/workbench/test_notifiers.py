@@ -15,7 +15,7 @@ from tui_agent.execution import ApprovalGate
 from tui_agent.library import coding_tools
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolEnded, Warned
+from tui_agent.protocol.events import ApprovalResolved, ToolEnded, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
 from tui_agent.providers import ScriptedProvider, call, reply
@@ -102,21 +102,6 @@ async def test_a_server_gets_the_question_and_allows_it_once(tmp_path: Path, mon
     assert str(tmp_path) in question["text"]
 
 
-async def test_a_command_denies_with_a_note_that_the_model_reads(tmp_path: Path) -> None:
-    script = tmp_path / "ask.py"
-    script.write_text(
-        "import json, sys\n"
-        "token = json.load(sys.stdin)['token']\n"
-        "print(json.dumps({'token': token, 'answer': 'deny', 'note': 'no'}))\n"
-    )
-    loop = agent_in(tmp_path, notifier(command=f"python3 {script}", name=""))
-
-    resolved, ended, _ = await outcome(loop)
-
-    assert (resolved.decision, resolved.via, resolved.note, ended.status) == ("deny", "python3", "no", "denied_user")
-    assert not (tmp_path / "a.txt").exists()
-
-
 @table(
     ("changed", "warning"),
     [
@@ -149,25 +134,6 @@ async def test_the_first_answer_wins_and_ends_the_other_questions(tmp_path: Path
         resolved, ended, warnings = await outcome(agent_in(tmp_path, *others, notifier(url=fast.base_url)))
 
     assert (resolved.via, ended.status, warnings) == ("phone", "ok", "")
-
-
-async def test_an_answer_here_ends_the_question_elsewhere(tmp_path: Path) -> None:
-    loop = agent_in(tmp_path, notifier(command=f"touch {tmp_path}/asked; exec sleep 60"))
-
-    def answer(event: ApprovalRequested) -> None:
-        async def once_asked() -> None:
-            while not (tmp_path / "asked").exists():
-                await asyncio.sleep(0.01)
-            assert loop.config.gate is not None
-            loop.config.gate.resolve(event.request_id, ApprovalDecision(decision="approve"))
-
-        tasks.append(asyncio.ensure_future(once_asked()))
-
-    tasks: list[Any] = []
-    loop.bus.on(ApprovalRequested, answer)
-    resolved, ended, _ = await outcome(loop)
-
-    assert (resolved.by, resolved.via, ended.status) == ("user", "", "ok")
 
 
 async def test_ntfy_gets_text_and_its_answer_never_counts(tmp_path: Path) -> None:

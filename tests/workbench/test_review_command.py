@@ -7,7 +7,7 @@ import pytest
 from tests.workbench.test_typed_definitions import made, write
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ToolEnded
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL, findings_of, in_order
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL, findings_of, in_order
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.workbench.review_command import REVIEW, PromptDefinitions, review_prompt
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.table import table
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import Locations, load_settings
+from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.permission_rules import RuleStore, with_rule
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
 
@@ -93,15 +93,6 @@ def test_a_file_that_is_not_a_settings_file_stays_unchanged(before: str) -> None
         with_rule(before, MAKE)
 
 
-def test_a_grant_for_the_user_is_in_the_users_settings(locations: Locations, project: Path) -> None:
-    RuleStore(locations, project).store([MAKE], "user")
-
-    assert [rule.text for rule in load_settings(locations, environment={}).rules] == ["bash(make all)"]
-    assert locations.user_file.stat().st_mode & 0o777 == 0o600
-    assert not (project / ".tui-agent").exists()
-    assert [file.name for file in locations.config_dir.iterdir()] == ["config.toml"]
-
-
 def test_an_existing_file_keeps_its_mode_and_its_link(locations: Locations, project: Path, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.toml"
     real.write_text("# mine\n", "utf-8")
@@ -113,16 +104,6 @@ def test_an_existing_file_keeps_its_mode_and_its_link(locations: Locations, proj
     assert locations.user_file.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
     assert "# mine" in real.read_text("utf-8")
-
-
-def test_a_grant_creates_trusted_settings_in_a_project_without_any(locations: Locations, project: Path) -> None:
-    store = RuleStore(locations, project)
-    store.store([MAKE], "project")
-    store.store([Rule.parse("allow", "bash(make test)")], "project")
-
-    loaded = load_settings(locations, project=project, trust=TrustStore(locations).trust_in(project), environment={})
-    assert [rule.text for rule in loaded.rules] == ["bash(make all)", "bash(make test)"]
-    assert {rule.layer for rule in loaded.rules} == {"project"}
 
 
 def test_a_grant_does_not_extend_trust_to_the_projects_own_rules(locations: Locations, project: Path) -> None:

@@ -95,14 +95,6 @@ async def test_a_rule_that_cannot_apply_is_refused(tmp_path: Path, text: str, re
         assert bench.policy.session_rules == ()
 
 
-async def test_an_allow_rule_of_the_session_overrides_no_deny_rule(tmp_path: Path) -> None:
-    options = replace(options_for(tmp_path), rules=(("deny", "bash(make:*)"),))
-    async with rules_in(options) as (bench, rules):
-        assert rules.add("allow bash(make:*)") == ""
-
-        assert decision(bench, tmp_path, "make all") == "deny"
-
-
 async def test_the_same_rule_is_added_once_and_rules_of_the_settings_stay(tmp_path: Path) -> None:
     async with rules_in(options_for(tmp_path)) as (_, rules):
         assert rules.add("ask bash(make:*)") == ""

@@ -37,14 +37,6 @@ def test_every_setting_has_a_meaning() -> None:
     assert list(meanings()) == key_names()
 
 
-async def test_a_setting_without_effect_is_listed_only_where_the_file_has_it(tmp_path: Path) -> None:
-    key = "permissions.unknown_targets"
-    async with settings_in(tmp_path) as (settings, path):
-        assert key not in [one.key for one in (await settings.read()).settings]
-        write(path, '[permissions]\nunknown_targets = "ask"\n')
-        assert key in [one.key for one in (await settings.read()).settings]
-
-
 async def test_each_value_has_its_origin_and_only_the_users_own_can_be_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

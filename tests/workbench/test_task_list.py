@@ -20,7 +20,7 @@ from tui_agent.session.journal import is_journal_open
 from tui_agent.session.store import SessionStore
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.task_list import TaskList
+from tui_agent.workbench.live_session import TaskList
 from tui_agent.workbench.workbench import Workbench
 
 pytestmark = pytest.mark.slow

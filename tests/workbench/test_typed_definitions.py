@@ -159,22 +159,6 @@ async def test_a_sub_agent_has_the_steps_and_tools_of_its_file(tmp_path: Path, j
     assert b.provider.requests[0].tools == ()
 
 
-async def test_a_typed_skill_has_the_values_of_its_placeholders(tmp_path: Path, jobs: BackgroundJobs) -> None:
-    write(
-        tmp_path,
-        "skills/dyn/SKILL.md",
-        "```!\necho D\n```\nargs=$ARGUMENTS a=$0 ${CLAUDE_SKILL_DIR}",
-    )
-    write(tmp_path, "commands/dyn.md", "hidden by the skill")
-    b, typed = made(tmp_path, ["Done."], ["allow bash(echo:*)"], jobs=jobs)
-
-    await typed.run("/dyn one two")
-
-    folder = tmp_path / ".claude/skills/dyn"
-    text = f'<output of="echo D">D</output>\nargs=one two a=one {folder}'
-    assert b.sent(0)[-1].endswith(text)
-
-
 def test_a_page_lists_what_is_used_and_what_is_not(tmp_path: Path) -> None:
     write(tmp_path, "agents/review.md", "---\ndescription: Reviews.\n---\nText")
     write(tmp_path, "commands/help.md", "Mine.")

@@ -101,6 +101,7 @@ class CallUpdates:
 
     def forget(self) -> None:
         """Forget the calls that are over, because their run is; a resumed run may continue the others."""
+        # A model may use the id of a call again in a later run.
         self._calls = {key: call for key, call in self._calls.items() if not call.is_over}
 
     def apply(self, envelope: Envelope) -> Iterator[CallEvent]:
@@ -117,6 +118,7 @@ class CallUpdates:
                 yield from self._progress(call, status="in_progress", content=self._shown(call) or None)
             case ToolOutput(call_id=call_id, chunk=chunk):
                 if (call := self._calls.get((agent, call_id))) is not None:
+                    # Each update has the whole content again, so that it has to stay small.
                     call.output = (call.output + chunk)[-TAIL:]
                     content = None if call.in_terminal else self._shown(call)
                     yield from self._progress(call, content=content, field_meta=_terminal_output(call, chunk))
@@ -146,6 +148,7 @@ class CallUpdates:
                 changes += changes_of(file.diff, os.path.normpath(self._cwd / file.path))
         elif request.preview is not None and request.preview.kind == "diff":
             changes += changes_of(request.preview.diff, request.preview.path or "")
+        # A command may change thousands of files, and the client lays out each part.
         del changes[MOST_CHANGES:]
         return ToolCallUpdate(
             tool_call_id=call.id if call is not None else request.call_id,
@@ -238,6 +241,7 @@ class CallUpdates:
 
     def _progress(self, call: _Call, **fields: object) -> Iterator[CallEvent]:
         if call.name not in _SHOWN_OTHERWISE:
+            # Only what changes: an absent field leaves what the client shows.
             given = {name: value for name, value in fields.items() if value is not None}
             yield ToolCallProgress.model_validate(
                 {"session_update": "tool_call_update", "tool_call_id": call.id, **given}
@@ -251,6 +255,7 @@ def kind_of(tool: str) -> ToolKind:
 
 def title_of(tool: str, summary: str) -> str:
     """Return the call in one line of Markdown; only a short line of its input, and always as code."""
+    # Editors draw a title in one line, and some as Markdown.
     line = " ".join(summary.split())
     shown = f"{line[: LONGEST_TITLE - 1]}…" if len(line) > LONGEST_TITLE else line
     if not shown:

@@ -44,11 +44,19 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 
 from .editor_client import EditorClient
-from .editor_host import EditorBench, EditorHost
+from .editor_host import (
+    EditorBench,
+    EditorHost,
+    NamedServer,
+    config_options,
+    mode_state,
+    read_servers,
+    set_mode,
+    set_option,
+)
 from .editor_session import EditorSession
 from .prompt_reader import PromptBlock
 from .rpc_transport import INTERNAL_ERROR, INVALID_PARAMS, NO_KEY, NOT_FOUND, RpcTransport
-from .session_options import NamedServer, config_options, mode_state, read_servers, set_mode, set_option
 
 MOST_SESSIONS = 32
 """Sessions that may be open at the same time."""
@@ -96,6 +104,7 @@ class EditorAgent:
     ) -> InitializeResponse:
         """Return the capabilities of this agent."""
         extensions = (client_capabilities.field_meta if client_capabilities is not None else None) or {}
+        # An extension of one editor: the protocol shows output piece by piece only for commands that the client runs.
         self._client.shows_terminals = extensions.get("terminal_output") is True
         capabilities = AgentCapabilities(
             load_session=True,
@@ -119,6 +128,7 @@ class EditorAgent:
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=capabilities,
+            # An editor shows its sign-in page as soon as there is a method.
             auth_methods=[key] if self._host.missing_key() else [],
             agent_info=Implementation(name="tui-agent", title="tui-agent", version=__version__),
         )
@@ -186,6 +196,7 @@ class EditorAgent:
         here = self._sessions.get(session_id)
         if here is not None and here.opened.bench.save is not None:
             with suppress(SessionError):
+                # The copy is made from the file, which may be behind the open session.
                 await here.opened.bench.save()
         await self._require_session(session_id)
         try:
@@ -202,6 +213,7 @@ class EditorAgent:
         if cwd is not None and "\0" in cwd:
             raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the path of a directory")
         try:
+            # The number of a session is the cursor: nothing is kept for a client that never asks for the rest.
             start = int(cursor or "0")
             found = await self._host.saved.latest(cwd)
         except ValueError as error:
@@ -288,6 +300,7 @@ class EditorAgent:
         mcp_servers: Sequence[NamedServer] | None,
     ) -> EditorSession:
         """Open a session in a task of its own."""
+        # A relative path would mean another directory to the editor than to this process.
         if not os.path.isabs(cwd) or "\0" in cwd or not os.path.isdir(cwd):
             raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the absolute path of a directory")
         folders = tuple(map(Path, additional_directories or ()))
@@ -296,6 +309,7 @@ class EditorAgent:
         self._require_key()
         if session_id is not None:
             await self._require_session(session_id)
+            # Two engines would write one journal.
             await self._close_idle(session_id)
         if len(self._sessions) + self._opening >= MOST_SESSIONS:
             raise RequestError(INTERNAL_ERROR, f"{MOST_SESSIONS} sessions are open; close one first")
@@ -309,9 +323,11 @@ class EditorAgent:
         serving = self._serve(opening, Path(cwd), mcp_servers or (), ready)
         self._opening += 1
         try:
+            # A task of the connection, and not of the request, which ends with its answer.
             self._tasks.create_task(run_service("a session of an editor", serving, failed))
             session = await ready
         finally:
+            # Counted while it opens: a client could ask for many before the first is there.
             self._opening -= 1
         # After the answer to this request, which gives the client the id of the session.
         asyncio.get_running_loop().call_soon(session.announce)
@@ -371,11 +387,13 @@ async def serve_editor(host: EditorHost, stdin: int, stdout: int) -> int:
             connection = tasks.create_task(_listen(agent, transport, over))
             watching = tasks.create_task(_watch(transport, over))
             await over.wait()
+            # A client that has stopped reading would keep the program alive.
             asyncio.get_running_loop().call_later(END_TIMEOUT, transport.abandon)
             client.is_connected = False
             agent.end()
             watching.cancel()
             connection.cancel()
+    # Outside of the group: the last updates are queued while its tasks end.
     await transport.finish()
     return 130 if received else 0
 

@@ -32,13 +32,12 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 
 from .editor_client import EditorClient, PermissionQuestions
-from .editor_host import EditorBench
+from .editor_host import EditorBench, accepted_servers, config_options
 from .prompt_reader import Prompt, PromptBlock, PromptReader
 from .rpc_transport import INTERNAL_ERROR, NO_KEY
-from .session_options import accepted_servers, config_options
 from .session_updates import SessionUpdates, note_of, note_update
 
 PACE = 0.05
@@ -89,6 +88,7 @@ class EditorSession:
         """All prompts without an answer, in order."""
         self._admission = asyncio.Lock()
         self._questions: PermissionQuestions | None = None
+        # Now: what the engine says before the first prompt waits here until the client knows the session.
         self._subscription = opened.bench.events.subscribe(since=0)
         self._notes: list[str] = []
         self._failures: list[str] = []
@@ -130,6 +130,7 @@ class EditorSession:
         turn = _Turn()
         self._turns.append(turn)
         try:
+            # One after another: reading a file takes time, and prompts keep their order.
             async with self._admission:
                 await self._admit(turn, blocks)
             return await turn.answer
@@ -140,6 +141,7 @@ class EditorSession:
         """End the run now, and answer every prompt as cancelled; the running ones once the run has ended."""
         if not self._turns:
             return
+        # Without a run there is nothing that a later run would have to know.
         self._is_cancelled = self._running is not None
         if self._loop.running:
             self._loop.abort(CANCELLED)
@@ -215,6 +217,7 @@ class EditorSession:
                 self.announce_options()
             case _:
                 pass
+        # Held back until the end of the run, whose error may be the same.
         if isinstance(event, Failed) and self._running is not None:
             self._failures.append(event.text)
         elif text := note_of(envelope):
@@ -238,6 +241,7 @@ class EditorSession:
             )
             for one in self.opened.commands
         ]
+        # A tool server that connects again reports the same prompts.
         if commands != self._commands:
             self._commands = commands
             self._client.update(self.id, update_available_commands(commands))
@@ -252,6 +256,7 @@ class EditorSession:
     async def _admit(self, turn: _Turn, blocks: Sequence[PromptBlock]) -> None:
         """Queue a prompt for a run, or for the run in progress."""
         turn.prompt = prompt = await self._reader.read(blocks)
+        # It was cancelled while its files were read.
         if turn.answer.done():
             return
         defined = self.opened.bench.definitions
@@ -274,6 +279,7 @@ class EditorSession:
             self._note(text)
         try:
             outcome = await self._outcome(turn)
+            # All updates of a run come before its answer, after which an editor takes it for over.
             for envelope in self._subscription.drain():
                 self._apply(envelope)
             outcome = self._finished(outcome)
@@ -309,6 +315,7 @@ class EditorSession:
 
     async def _start_servers(self) -> None:
         """Ask about the editor's tool servers, once, and start those that the user accepts."""
+        # Taken before the question, so that a second prompt does not ask again.
         servers, self._servers = self._servers, {}
         if not servers:
             return
@@ -336,6 +343,7 @@ class EditorSession:
         failures, self._failures = self._failures, []
         error = outcome.error if isinstance(outcome, AgentRunReport) else None
         for text in failures:
+            # The answer says it already.
             if text != error:
                 self._note(text)
         if self._is_cancelled or outcome is None:
@@ -343,6 +351,7 @@ class EditorSession:
         if isinstance(outcome, RequestError):
             return outcome
         if outcome.reason == "error":
+            # The code at which an editor offers its sign-in again.
             code = NO_KEY if outcome.error_kind == "authentication" else INTERNAL_ERROR
             return RequestError(code, outcome.error or "the run failed")
         return PromptResponse(stop_reason=stop_reason(outcome, self._last_stop), usage=_usage(outcome))

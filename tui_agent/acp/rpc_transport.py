@@ -57,6 +57,7 @@ class RpcTransport:
                 return None
             if not line.strip():
                 continue
+            # Its end is not stored, so that no id is known to answer to.
             if line.too_long:
                 self._refuse(None, PARSE_ERROR, f"a message is longer than {len(line):,} bytes")
                 continue
@@ -97,6 +98,7 @@ class RpcTransport:
     def _parse(self, line: bytes) -> JsonObject | None:
         """Return the message of a line; answer a malformed one, and return None."""
         try:
+            # `NaN` is not JSON, and would be passed on as such.
             message: object = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             self._refuse(None, PARSE_ERROR, f"not JSON: {error}"[:200])
@@ -137,6 +139,7 @@ class RpcTransport:
         self._put({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}})
 
     def _put(self, message: JsonObject) -> None:
+        # An id must come back as it was; everything else may reach a terminal of the editor.
         shown = {name: part if name == "id" else visible_strings(part) for name, part in message.items()}
         self._output.put(json.dumps(shown, ensure_ascii=False, separators=(",", ":"), default=str).encode() + b"\n")
 

@@ -53,7 +53,7 @@ from tui_agent.protocol.messages import (
     ThinkingBlock,
     UserMessage,
 )
-from tui_agent.protocol.status_words import retry_text
+from tui_agent.protocol.report_text import retry_text
 
 from .call_updates import CallUpdates, fenced, in_code
 

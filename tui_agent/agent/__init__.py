@@ -14,15 +14,12 @@ from .agent_stream import (
 )
 from .agent_tool import AgentTool
 from .delegation import ChainResult, chain, consolidate, delegate
-from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
-from .input_filters import InputFilter, InputVerdict
+from .guardrails import Guardrail, GuardrailContext, GuardrailDecision, InputFilter, InputVerdict
 from .limit_settings import Budget, RepetitionLimits, RetryPolicy
 from .loop import AgentLoop
-from .loop_config import AgentLoopConfig, CheckpointStore
+from .loop_config import DEFAULT_SYSTEM, AgentLoopConfig, AgentLoopSnapshot, CheckpointStore
+from .message_delivery import UserInput
 from .output_format import OutputFormat, RunReport
-from .run_input import UserInput
-from .snapshot import AgentLoopSnapshot
-from .system_prompt import DEFAULT_SYSTEM
 
 __all__ = [
     "DEFAULT_SYSTEM",

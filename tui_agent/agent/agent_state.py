@@ -1,25 +1,15 @@
 """The state of an agent between its runs: its parts, its conversation, and its usage."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tui_agent.context import (
-    CONTEXT_LAYER,
-    OUTPUT_LAYER,
-    SYSTEM_LAYER,
-    ContextRegistry,
     ConversationHistory,
-    write_layer,
+    estimate_text,
 )
-from tui_agent.context.tokens import estimate_text
-from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolLike, ToolRegistry
-from tui_agent.protocol.bus import EventBus, listener_warning
-from tui_agent.protocol.envelope import Origin
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.execution import ApprovalGate, ToolExecutor, ToolRegistry
 from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, PermissionModeChanged, UsageUpdated
-from tui_agent.protocol.function_tool import expect_deps
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -28,25 +18,19 @@ from tui_agent.protocol.messages import (
     Usage,
     now_ms,
 )
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.permissions import (
     ApprovalRequest,
-    GrantScope,
     PermissionChecker,
-    PermissionDecision,
     PermissionMode,
 )
 from tui_agent.protocol.provider import ModelInfo, ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.tool import Tool
-from tui_agent.protocol.value_checks import expect_items
 
-from .event_publisher import ApprovalWaitClock, EventPublisher
-from .guardrails import tool_lanes
+from .event_publisher import EventPublisher
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost
 from .steering_queue import SteeringQueue
-from .system_prompt import environment_text
 
 OWNER = "agent-loop"
 """Owner of the layers that the loop writes (S4-33)."""
@@ -104,32 +88,6 @@ class AgentState:
             )
         )
 
-    def add_tool(self, tool: ToolLike) -> Tool:
-        """Give the agent another tool, and return it.
-
-        Raises:
-            ConfigurationError: it is not a tool, its name is taken, or its context has deps that the agent lacks.
-        """
-        made = self.tools.add(tool)
-        try:
-            expect_deps(made, self.config.resources.deps)
-        except ConfigurationError:
-            self.tools.remove(made.name)
-            raise
-        return made
-
-    @contextmanager
-    def extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
-        """Add tools while the context is open (S4-41).
-
-        Raises:
-            ConfigurationError: one of them is not a tool, or has a name that is taken.
-        """
-        with ExitStack() as added:
-            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
-                added.callback(self.tools.remove, self.add_tool(tool).name)
-            yield
-
     @contextmanager
     def limited_to(self, allowed: Callable[[str], bool] | None, provider: ModelProvider | None) -> Generator[None]:
         """Hide the tools whose names are not allowed, and use another model, while the context is open."""
@@ -178,6 +136,7 @@ class AgentState:
         """Add to the sums. A sub-agent passes them to its parent; the root agent publishes them."""
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
+        # The root publishes one sum for all agents; a second one would count sub-agents twice.
         if self.config.on_spend is not None:
             self.config.on_spend(usage, cost, model)
         else:
@@ -194,107 +153,3 @@ class AgentState:
                 source="actual" if self.history.is_anchored else "estimate",
             )
         )
-
-
-class AllowAllPolicy:
-    """The permission checker of an agent without a policy: it allows all calls, for programs that are isolated."""
-
-    @property
-    def mode(self) -> PermissionMode:
-        """Always `allow`."""
-        return PermissionMode.ALLOW
-
-    def set_mode(self, mode: PermissionMode) -> None:
-        """Refuse every other mode: without a policy it would have no effect.
-
-        Raises:
-            ConfigurationError: `mode` is not `allow`.
-        """
-        if mode is not PermissionMode.ALLOW:
-            raise ConfigurationError(f"mode {mode} needs a permission policy, and this agent has none")
-
-    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
-        """Return None: nothing is refused in all modes."""
-        return None
-
-    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
-        """Allow the call."""
-        return PermissionDecision(decision="allow", source="mode", reason="this agent has no permission policy")
-
-    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
-        """Return None: no rule is needed."""
-        return None
-
-    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-        """Return no rules."""
-        return ()
-
-    def grant(self, rule: str, scope: GrantScope) -> None:
-        """Do nothing: every call is allowed anyway."""
-
-
-def make_agent(config: AgentLoopConfig) -> AgentState:
-    """Build the parts of an agent; publishes no events.
-
-    Raises:
-        ConfigurationError: two tools have the same name, tools, agent and policy work in different directories, or a
-            guardrail is of an unknown kind.
-    """
-    history = config.history
-    if not isinstance(history, ConversationHistory):
-        history = ConversationHistory(history, id=config.session_id or None)
-    origin = Origin(
-        session_id=config.session_id,
-        agent_id=config.agent_id,
-        parent_call_id=config.parent_call_id,
-        depth=config.depth,
-    )
-    publisher = EventPublisher(config.bus or EventBus(), origin, ApprovalWaitClock(config.parent_wait_clock))
-    history.registry.report_failures(lambda name, crash: publisher.publish(listener_warning(name, crash)))
-    for layer in config.layers:
-        history.registry.remove(layer.name)
-        history.registry.set(layer)
-    tools = ToolRegistry(config.tools)
-    tools.only = config.only_tools
-    tools.expect_directory(config.workspace and Path(config.workspace), "the agent")
-    policy, gate = config.policy or AllowAllPolicy(), config.gate or ApprovalGate()
-    executor = ToolExecutor(
-        tools,
-        bus=publisher,
-        options=config.options,
-        hooks=config.hooks or HookBus(),
-        policy=policy,
-        gate=gate,
-        guardrails=tool_lanes(config.guardrails, history, publisher),
-        agent=config.agent_id,
-        before_effects=config.before_effects,
-        effects_published=config.effects_published,
-        resources=config.resources,
-    )
-    _write_own_layers(config, history.registry)
-    for message in history.messages():
-        for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
-            config.call_owners.setdefault(call.id, config.agent_id)
-    return AgentState(
-        config=config,
-        provider=config.provider,
-        tools=tools,
-        history=history,
-        policy=policy,
-        gate=gate,
-        publisher=publisher,
-        queue=SteeringQueue(publisher.publish),
-        executor=executor,
-        usage=config.usage,
-        cost=config.cost,
-        open_calls={call.call_id: call for call in config.open_calls},
-    )
-
-
-def _write_own_layers(config: AgentLoopConfig, registry: ContextRegistry) -> None:
-    """Write the loop's own layers (S4-31); a system function is called when a run starts."""
-    if isinstance(config.system, str):
-        write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
-    write_layer(registry, OUTPUT_LAYER, config.output.instructions if config.output else "", OWNER)
-    environment = environment_text(Path(config.workspace)) if config.workspace else ""
-    write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)

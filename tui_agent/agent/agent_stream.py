@@ -202,6 +202,7 @@ class StreamedRun(Generic[ReportT]):
             run_id: the id the run will have; events of earlier runs are not read.
             at_work: contains this object while its task runs.
         """
+        # Before the run starts, so that its first event is not missed.
         self._subscription = bus.subscribe(merge=False)
         self._batches = self._subscription.batches()
         self._run = run
@@ -230,6 +231,7 @@ class StreamedRun(Generic[ReportT]):
             if self._is_done:
                 raise StopAsyncIteration
             try:
+                # Cancelling the reader cancels the run: no one else would read its events.
                 self._ready = await self._next_events()
             except asyncio.CancelledError:
                 await self.aclose()
@@ -244,6 +246,7 @@ class StreamedRun(Generic[ReportT]):
         """Cancel the run without waiting for it. Called when its reader is dropped, in any thread."""
         if self._is_done:
             return
+        # Set in the dropping thread, so that no other request goes out until the loop has cut it.
         self._is_done = self._is_abandoned = True
         if self._loop is None or _running_loop() is self._loop:
             self._cut()
@@ -265,6 +268,7 @@ class StreamedRun(Generic[ReportT]):
     def _cut(self) -> None:
         self._is_done = True
         self._ready = iter(())
+        # No one reads any more, and the queue would grow until the run has ended.
         self._subscription.close()
         # Once only: a second cancellation would interrupt the clean-up after the first.
         if self._task is not None and not self._is_cut:
@@ -293,6 +297,7 @@ class StreamedRun(Generic[ReportT]):
         own = (
             envelope
             for envelope in batch
+            # Sub-agents and other runs publish on the same bus.
             if (envelope.origin.agent_id, envelope.origin.run_id) == (self._agent_id, self._run_id)
         )
         return iter(
@@ -352,8 +357,10 @@ class _StreamFold:
                 return [ToolCallProgress(step, call_id, partial.text)]
             case ToolEnded(call_id=call_id, latency_ms=latency):
                 start = self.calls.pop(call_id, None)
+                # A call that was refused never started; a reader still gets both.
                 return [*([start] if start else []), ToolCallEnd(step, call_id, latency)]
             case StepEnded():
+                # Returned with the end of its calls, so that a step's end follows theirs.
                 self.step = event
             case TurnEnded() if self.step is not None:
                 ended, self.step = self.step, None

@@ -8,8 +8,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Timeout, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.value_checks import expect_kind
 
-from .agent_profile import AgentProfile, listed_profiles
-from .delegation import AgentBoundTool, delegate, outcome_text
+from .delegation import AgentBoundTool, AgentProfile, delegate, listed_profiles, outcome_text
 from .loop import AgentLoop
 
 DESCRIPTION = """\

@@ -8,13 +8,73 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from tui_agent.execution.contained_calls import Crash
 from tui_agent.execution.pipeline.tool_execution import ToolExecution
-from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.events import ContentDropped, Warned
 from tui_agent.protocol.messages import AssistantMessage, DroppedContent, Message, StopReason, has_content, without
+from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import ToolResult
 
 from .agent_state import AgentState
 from .run_report import Ending
+
+FALLBACK_ATTEMPTS = 3
+"""Attempts that an overloaded model gets if another one can answer."""
+
+_UNAVAILABLE = 503
+
+
+class ModelFallback:
+    """The fallback of one run. The next run asks the chosen model again."""
+
+    def __init__(self, agent: AgentState) -> None:
+        self._agent = agent
+        self._replaced: tuple[ModelProvider, ModelProvider] | None = None
+        """The chosen model and the fallback in its place."""
+        self._was_tried = False
+
+    def takes_over(self, problem: ProviderError, attempt: int) -> bool:
+        """Use the fallback from now on if the model stays overloaded; return False if it recovers or no other is set.
+
+        Args:
+            problem: the failure of the last attempt.
+            attempt: the number of that attempt in its step, from 1.
+        """
+        agent, make = self._agent, self._agent.config.fallback_provider
+        is_overloaded = problem.kind == "overloaded" or problem.status == _UNAVAILABLE
+        if make is None or self._was_tried or not is_overloaded:
+            return False
+        # Most overloads pass within seconds, and another model knows nothing of the cached prompt.
+        if attempt < FALLBACK_ATTEMPTS and agent.config.retry.wait_before(attempt + 1, problem) is not None:
+            return False
+        # Once a run: two overloaded models would otherwise replace each other for ever.
+        self._was_tried = True
+        try:
+            other = make()
+        except (ConfigurationError, ProviderError) as error:
+            self._warn(f"The fallback model cannot be used: {error}")
+            return False
+        name = agent.provider.model.name
+        # The same model under another endpoint is not a second chance.
+        if other.model.name == name:
+            return False
+        self._replaced, agent.provider = (agent.provider, other), other
+        agent.publish_context_usage()
+        self._warn(
+            f"{name} is overloaded: {other.model.name} answers until this run ends, and the next message asks {name} "
+            "again."
+        )
+        return True
+
+    def end(self) -> None:
+        """Use the chosen model again, unless the user chose another one meanwhile."""
+        replaced, self._replaced = self._replaced, None
+        if replaced is not None and self._agent.provider is replaced[1]:
+            self._agent.provider = replaced[0]
+            self._agent.publish_context_usage()
+
+    def _warn(self, text: str) -> None:
+        self._agent.publisher.publish(Warned(code="model_fallback", text=text))
+
 
 LENGTH_HINT = " If the conversation is too long for this server, /compact may help."
 """Added to a refusal without a known cause if the conversation is large."""
@@ -79,6 +139,7 @@ def ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
         detail: the provider's explanation of the stop reason; empty if there is none.
     """
     match answer.stop_reason:
+        # Repeating a request that the model declined gives the same answer and costs the same.
         case "refusal":
             why = f": {' '.join(detail.split()).rstrip('.')}" if detail.strip() else ""
             error = f"The model declined to answer{why}. The conversation is kept; rephrase your request."
@@ -142,17 +203,20 @@ class RequestRepair:
 
     def prepare(self) -> None:
         """Drop earlier reasoning if the server has refused it before."""
+        # After two refusals the server refuses always; asking it again would cost a request in each turn.
         if self._agent.thinking_refusals >= _REFUSES_THINKING:
             self._drop("thinking", self._all_with("thinking"))
 
     async def after(self, problem: ProviderError) -> bool:
         """Change the conversation after a failed request; False if no change can help."""
+        # The trial was refused as well, so the pictures were not the reason.
         self.undo_trial()
         if self._is_too_long(problem):
             if not self.has_compacted:
                 self.has_compacted = True
                 if await self._compact():
                     return True
+            # Of a request that is too large in bytes, pictures are the part that can still go.
             if problem.kind != "too_large":
                 return False
         elif problem.kind != "invalid_request" and problem.subject != "media":
@@ -204,6 +268,7 @@ class RequestRepair:
         if not found or self._media_drops == 2:
             return False
         self._media_drops += 1
+        # The newest are most likely the reason; the older ones were accepted before.
         chosen = found if self._media_drops == 2 else self._new_with("media") or found[-1:]
         self._drop("media", chosen)
         self._warn(_MEDIA_DROPPED)

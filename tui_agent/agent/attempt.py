@@ -5,7 +5,7 @@ is kept with a result for each of its calls, or all of it is discarded.
 """
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 
 from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.protocol.cancellation import CancellationToken
@@ -17,7 +17,14 @@ from tui_agent.protocol.value_checks import shown_value
 
 from .agent_state import AgentState
 from .answer_problems import EmptyAnswerError, full_window, missing_stop_reason
-from .response_accumulator import StepState, accumulate, build_message, build_partial, finalize_unended_tool_calls
+from .response_accumulator import (
+    StepState,
+    accumulate,
+    build_message,
+    build_partial,
+    finalize_unended_tool_calls,
+    read_stream,
+)
 from .stop_tokens import unless_cancelled
 
 Problem = ProviderError | OperationCancelledError
@@ -73,6 +80,7 @@ class Attempt:
             return problem
         finally:
             self.model_ms = (time.monotonic() - began) * 1000
+        # A connection that closes quietly looks like an end; without a reason it was none.
         if self.state.stop_reason is None:
             return missing_stop_reason()
         if self.state.stop_reason == "model_context_window_exceeded":
@@ -87,6 +95,7 @@ class Attempt:
 
         An answer without text and calls cannot be sent back to the model; it is published as discarded.
         """
+        # Some servers never end their calls.
         late = finalize_unended_tool_calls(self.state)
         answer = build_message(self.state)
         # A call without an end may be incomplete even if its arguments happen to be valid: it never starts early.
@@ -135,20 +144,18 @@ class Attempt:
 
     async def _drain(self, request: ModelRequest) -> None:
         await self._agent.flush_events()
-        publish, stream = self._agent.publisher.publish, _expect_stream(self.provider.stream(request))
-        try:
-            async for event in stream:
-                folded = accumulate(self.state, event)
-                if folded is None:
-                    continue
-                self._begin()
-                if isinstance(folded, MessageDelta):
-                    publish(folded)
-                elif self._submits_early:
-                    self._scheduler.submit(folded)
-        finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+        await read_stream(_expect_stream(self.provider.stream(request)), self._take)
+
+    def _take(self, event: StreamEvent) -> None:
+        folded = accumulate(self.state, event)
+        if folded is None:
+            return
+        # The start is published with the first piece, so that an attempt that fails before it leaves no message.
+        self._begin()
+        if isinstance(folded, MessageDelta):
+            self._agent.publisher.publish(folded)
+        elif self._submits_early:
+            self._scheduler.submit(folded)
 
     def _begin(self) -> None:
         if not self.begun:

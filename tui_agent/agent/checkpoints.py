@@ -1,17 +1,37 @@
-"""Snapshots of an agent: taking one, storing one while a call waits for approval, and restoring one."""
+"""Snapshots of an agent: taking, storing and restoring them, and resuming the calls that had no results."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from tui_agent.context import UNANSWERED
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
-from tui_agent.protocol.events import CheckpointRestored, CheckpointSaved
-from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.past_state import OpenCall
+from tui_agent.context.registry import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
+from tui_agent.execution import ToolExecutionResult, ToolScheduler
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import CheckpointRestored, CheckpointSaved, Warned
+from tui_agent.protocol.messages import ToolResultMessage, UserMessage, now_ms
+from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_state import AgentState
-from .loop_config import AgentLoopConfig
-from .snapshot import AgentLoopSnapshot, tool_warnings
+from .loop_config import AgentLoopConfig, AgentLoopSnapshot
+
+
+def tool_warnings(before: Iterable[str], now: Iterable[str]) -> tuple[Warned, ...]:
+    """Return warnings for tools that were removed or added since the snapshot was taken (S4-78)."""
+    known, present = list(before), list(now)
+    gone, new = "was removed since this session was saved; calls of it fail", "was added since this session was saved"
+    removed = [
+        Warned(code="tool_removed", text=f"tool {name} {gone}", context={"tool": name})
+        for name in known
+        if name not in present
+    ]
+    added = [
+        Warned(code="tool_added", text=f"tool {name} {new}", context={"tool": name})
+        for name in present
+        if name not in known
+    ]
+    return (*removed, *added)
 
 
 def take_snapshot(agent: AgentState) -> AgentLoopSnapshot:
@@ -26,6 +46,7 @@ def take_snapshot(agent: AgentState) -> AgentLoopSnapshot:
         metadata=dict(agent.metadata),
         created_at=agent.created_at,
         saved_at=now_ms(),
+        # Those of sub-agents belong to their own snapshots.
         pending_tool_calls=tuple(request for request in agent.pending_calls if request.agent == own),
         waiting_messages=agent.queue.all,
         usage=agent.usage,
@@ -55,6 +76,7 @@ def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Age
         config,
         system=snapshot.system if isinstance(config.system, str) else config.system,
         context=snapshot.context,
+        # Its layer is part of the snapshot's context.
         workspace=None,
         history=ConversationHistory.restore(snapshot.history),
         waiting=snapshot.waiting_messages,
@@ -67,6 +89,7 @@ def restore_state(agent: AgentState, snapshot: AgentLoopSnapshot) -> None:
     """Restore the parts of a snapshot that a configuration lacks, and report tools that were added or removed."""
     agent.reports.extend(snapshot.reports)
     agent.metadata.update(snapshot.metadata)
+    # A restored agent is the same agent.
     agent.created_at = snapshot.created_at
     pending = (
         OpenCall(request.call_id, "in_trial" if request.changes else "not_started", request=request)
@@ -80,3 +103,73 @@ def restore_state(agent: AgentState, snapshot: AgentLoopSnapshot) -> None:
 
 def _key_of(agent: AgentState) -> str:
     return f"agent-loop:{agent.history.id}"
+
+
+class ResumedCalls:
+    """The calls that were open when the process ended. The next run gives them their results, in order.
+
+    A call that had not started is judged again and run, unless there is new input. A finished call gets its stored
+    result. A call with an unknown outcome is not repeated, because it may have had its effect already.
+    """
+
+    def __init__(self, agent: AgentState, known: Mapping[str, OpenCall]) -> None:
+        """
+        Args:
+            agent: the agent.
+            known: the known facts about calls without results at the end of the conversation, by id.
+        """
+        self.scheduler: ToolScheduler | None = None
+        """The scheduler of these calls, once they are taken up."""
+        self._agent = agent
+        self._known = known
+
+    async def execute(self, token: CancellationToken, *, has_input: bool) -> ToolExecutionResult | None:
+        """Give each call its result and return all of them; None if no call was open.
+
+        Args:
+            token: cancels the calls.
+            has_input: True if the user said something instead of answering.
+        """
+        history, queue = self._agent.history, self._agent.queue
+        if not self._known:
+            return None
+        waited_before = {message.id for message in queue.waiting}
+
+        async def take_steers() -> tuple[UserMessage, ...]:
+            # Messages from before this run follow the calls that it resumes; the calls yield only to a new one.
+            new = [message for message in queue.waiting if message.id not in waited_before]
+            is_steered = any(message.kind == "steer" for message in new)
+            return queue.take_steers() if is_steered and not token.is_set() else ()
+
+        def add_result(result: ToolResultMessage) -> None:
+            history.append(result)
+
+        calls = history.open_calls
+        async with ToolScheduler(
+            self._agent.executor, cancellation=token, get_steering=take_steers, on_result=add_result
+        ) as scheduler:
+            self.scheduler = scheduler
+            scheduler.submit_all(calls)
+            for call in calls:
+                self._settle(scheduler, call.id, self._known.get(call.id), has_input=has_input)
+            return await scheduler.finish()
+
+    def _settle(self, scheduler: ToolScheduler, call_id: str, known: OpenCall | None, *, has_input: bool) -> None:
+        """Give a call what is known of it; one that had not started needs nothing to be run."""
+        if known is None:
+            scheduler.mark_interrupted(call_id, UNANSWERED)
+        elif known.result is not None:
+            scheduler.answer_call(call_id, known.result)
+        # It ran before, so only its changes are decided on.
+        elif known.layer_of or (known.fate == "in_trial" and known.request):
+            self._resume_changes(scheduler, known, has_input=has_input)
+        elif known.fate != "not_started" or has_input:
+            scheduler.mark_interrupted(call_id, UNANSWERED)
+
+    def _resume_changes(self, scheduler: ToolScheduler, call: OpenCall, *, has_input: bool) -> None:
+        """Let the changes of a call be decided on: by the answer of the user, by a new question, or, because the user
+        sent a message instead, not at all."""
+        discards = "the user sent a message instead of an answer" if has_input and call.answer is None else ""
+        scheduler.resume_changes(call.call_id, call.layer_of or call.call_id, discards)
+        if call.answer is not None and call.request is not None:
+            self._agent.gate.prefeed(call.call_id, call.answer, call.request.digest)

@@ -14,10 +14,8 @@ from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.reports import RunReason, ToolCallReport
 
 from .agent_state import AgentState
-from .message_delivery import MessageDelivery
-from .run_input import as_user_message
-from .status import ABORT_REQUESTED
-from .stop_tokens import StopTokens
+from .message_delivery import MessageDelivery, as_user_message
+from .stop_tokens import ABORT_REQUESTED, StopTokens
 
 NEVER_RAN = frozenset(
     (
@@ -99,6 +97,7 @@ class CommandRun:
 
     async def _run_call(self) -> ToolResultMessage:
         bus = _WithoutMessages(self._agent.publisher)
+        # The effects are published before the end of the call, because no step follows that would wait for them.
         executor = self._agent.executor.publishing_to(bus, agent=DECIDED_BY_USER, judges=not self._typed)
         async with ToolScheduler(executor, cancellation=self._stop_tokens.now) as scheduler:
             self._scheduler = scheduler
@@ -109,12 +108,15 @@ class CommandRun:
 
     async def _share(self, result: ToolResultMessage) -> None:
         """Append the result to the repaired conversation; a message that filters had no time to check is dropped."""
+        # The model would take the refusal for a fact about the project.
         if self._report is not None and self._report.status in NEVER_RAN:
             return
+        # The last run may have left a call without a result, behind which no message may stand.
         self._agent.history.repair()
         said = as_user_message(user_message(f"I ran this myself: {self._said}\n\n{result.text}", "command"))
         try:
             message = await MessageDelivery(self._agent, self._stop_tokens.now).apply_input_filters(said, "prompt")
+        # Unchecked text must not reach the model; the user sees the output all the same.
         except OperationCancelledError:
             return
         if isinstance(message, UserMessage):

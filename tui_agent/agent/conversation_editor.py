@@ -1,22 +1,26 @@
-"""Changes to an agent's conversation: compaction with the model's summary of what goes (S4-91), undo, and rewind."""
+"""Changes to an agent's conversation: compaction with the model's summary of what goes (S4-91), undo, and rewind.
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+For all but the automatic compaction, the caller makes sure that no run is in progress.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Literal
 
+from tui_agent.context.compaction import shortened
 from tui_agent.context.guard import Compaction, ContextGuard
 from tui_agent.context.tokens import CHARACTERS_PER_TOKEN
-from tui_agent.context.transcript_text import shortened
 from tui_agent.protocol.errors import CompactionError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import CompactionEnded, CompactionStarted, CompactionUndone, SessionRewound, Warned
 from tui_agent.protocol.messages import AssistantMessage, Message, Usage, user_message
-from tui_agent.protocol.past_state import PastCompaction
+from tui_agent.protocol.past_session import PastCompaction
 from tui_agent.protocol.provider import ModelInfo, ModelProvider, ModelRequest, SystemPart, TokenCounter
 
 from .agent_state import AgentState
-from .response_accumulator import StepState, accumulate
-from .run_hooks import ask_run_hooks
+from .guardrails import ask_run_hooks
+from .response_accumulator import StepState, accumulate, read_stream
 
 INSTRUCTIONS = """\
 You summarise a part of a conversation between a user and a coding agent, so that the agent can continue without it. \
@@ -110,19 +114,6 @@ async def compact_conversation(
     return ended.ok
 
 
-def undo(agent: AgentState, guard: ContextGuard) -> Compaction:
-    """Undo the last compaction and publish that.
-
-    Raises:
-        CompactionError: nothing was compacted, or the last compaction can no longer be undone.
-    """
-    undone = guard.undo(agent.history)
-    restored = len(undone.removed) + len(undone.cut)
-    agent.publisher.publish(CompactionUndone(tokens_after=agent.history.estimated_tokens(), restored=restored))
-    agent.publish_context_usage()
-    return undone
-
-
 async def _summary_of(agent: AgentState, transcript: str, focus: str, spend: Spend) -> str | None:
     """Return the summary of a model; None, and a warning, if none can be used."""
     problem: str | None = None
@@ -161,15 +152,10 @@ def _fitted(transcript: str, provider: ModelProvider) -> str:
 
 async def _listen(agent: AgentState, provider: ModelProvider, request: ModelRequest, state: StepState) -> str | None:
     await agent.flush_events()
-    stream = provider.stream(request)
     try:
-        async for event in stream:
-            accumulate(state, event)
+        await read_stream(provider.stream(request), partial(accumulate, state))
     except ProviderError as error:
         return str(error)
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
     return None
 
 
@@ -200,76 +186,77 @@ def _failed(tokens: int, error: str) -> CompactionEnded:
     return CompactionEnded(ok=False, tokens_before=tokens, tokens_after=tokens, removed=0, error=error)
 
 
-class ConversationEditor:
-    """Edits the conversation of one agent. The caller makes sure that no run is in progress."""
+def remember_compactions(agent: AgentState, past: Iterable[PastCompaction]) -> None:
+    """Make compactions of an earlier process undoable, if this agent has a context guard.
 
-    def __init__(self, agent: AgentState) -> None:
-        self._agent = agent
-
-    def remember_compactions(self, past: Iterable[PastCompaction]) -> None:
-        """Make compactions of an earlier process undoable, if this agent has a context guard.
-
-        Until the model answers, the last one also says how large the conversation is: older counts no longer hold.
-        """
-        guard, history, known = self._agent.config.guard, self._agent.history, list(past)
-        if guard is not None:
-            guard.remember(
-                history,
-                (
-                    Compaction(one.strategy, one.tokens_before, one.tokens_after, one.cut, one.removed, one.replacement)
-                    for one in known
-                ),
-            )
-        if known and known[-1].tokens_after:
-            later = islice(history.messages(), known[-1].length, None)
-            if not any(isinstance(one, AssistantMessage) and one.usage.context_tokens for one in later):
-                history.assume_tokens(known[-1].tokens_after, known[-1].length)
-
-    async def compact(self, focus: str) -> bool:
-        """Compact the conversation now; False if that failed, with the reason in `compaction.ended`.
-
-        Args:
-            focus: what the summary must keep.
-
-        Raises:
-            ConfigurationError: this agent has no context guard.
-        """
-        guard = self._guard()
-        # A repair would answer calls that still wait for approval.
-        if not self._agent.open_calls:
-            self._agent.history.repair()
-        return await compact_conversation(
-            self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus
+    Until the model answers, the last one also says how large the conversation is: older counts no longer hold.
+    """
+    guard, history, known = agent.config.guard, agent.history, list(past)
+    if guard is not None:
+        guard.remember(
+            history,
+            (
+                Compaction(one.strategy, one.tokens_before, one.tokens_after, one.cut, one.removed, one.replacement)
+                for one in known
+            ),
         )
+    if known and known[-1].tokens_after:
+        later = islice(history.messages(), known[-1].length, None)
+        if not any(isinstance(one, AssistantMessage) and one.usage.context_tokens for one in later):
+            history.assume_tokens(known[-1].tokens_after, known[-1].length)
 
-    def undo_compaction(self) -> None:
-        """Undo the last compaction; later messages stay.
 
-        Raises:
-            CompactionError: nothing was compacted, or the last compaction can no longer be undone.
-            ConfigurationError: this agent has no context guard.
-        """
-        undo(self._agent, self._guard())
+async def compact(agent: AgentState, focus: str) -> bool:
+    """Compact the conversation now; False if that failed, with the reason in `compaction.ended`.
 
-    def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
-        """Restore the conversation as far as `event` says, append its notice, and publish it.
+    Args:
+        agent: the agent with the conversation.
+        focus: what the summary must keep.
 
-        Args:
-            messages: the conversation right after the event to which the session is rewound.
-            event: the event to publish; the journal folds to the same conversation.
-        """
-        if event.conversation:
-            self._agent.open_calls = {}
-            self._agent.history.go_back_to(messages)
-            if self._agent.config.guard is not None:
-                self._agent.config.guard.forget_compactions(self._agent.history)
-        if event.notice is not None:
-            self._agent.history.append(event.notice)
-        self._agent.publisher.publish(event)
-        self._agent.publish_context_usage()
+    Raises:
+        ConfigurationError: this agent has no context guard.
+    """
+    guard = _guard(agent)
+    # A repair would answer calls that still wait for approval.
+    if not agent.open_calls:
+        agent.history.repair()
+    return await compact_conversation(agent, guard, agent.spend, trigger="manual", forced=True, focus=focus)
 
-    def _guard(self) -> ContextGuard:
-        guard = self._agent.config.guard
-        if guard is None:
-            raise ConfigurationError("this agent has no context guard; its conversation stays as it is")
-        return guard
+
+def undo_compaction(agent: AgentState) -> None:
+    """Undo the last compaction, and publish that; later messages stay.
+
+    Raises:
+        CompactionError: nothing was compacted, or the last compaction can no longer be undone.
+        ConfigurationError: this agent has no context guard.
+    """
+    undone = _guard(agent).undo(agent.history)
+    restored = len(undone.removed) + len(undone.cut)
+    agent.publisher.publish(CompactionUndone(tokens_after=agent.history.estimated_tokens(), restored=restored))
+    agent.publish_context_usage()
+
+
+def apply_rewind(agent: AgentState, messages: Sequence[Message], event: SessionRewound) -> None:
+    """Restore the conversation as far as `event` says, append its notice, and publish it.
+
+    Args:
+        agent: the agent.
+        messages: the conversation right after the event to which the session is rewound.
+        event: the event to publish; the journal folds to the same conversation.
+    """
+    if event.conversation:
+        agent.open_calls = {}
+        agent.history.go_back_to(messages)
+        if agent.config.guard is not None:
+            agent.config.guard.forget_compactions(agent.history)
+    if event.notice is not None:
+        agent.history.append(event.notice)
+    agent.publisher.publish(event)
+    agent.publish_context_usage()
+
+
+def _guard(agent: AgentState) -> ContextGuard:
+    guard = agent.config.guard
+    if guard is None:
+        raise ConfigurationError("this agent has no context guard; its conversation stays as it is")
+    return guard

@@ -1,15 +1,26 @@
-"""The run of an agent that is in progress, and streamed runs that outlive their readers."""
+"""The run of an agent that is in progress, the configuration of sub-agents, and requests beside it.
+
+A streamed run may outlive its reader. A request beside the run is a question that belongs to no call, or an answer of
+the model for someone else.
+"""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from tui_agent.protocol.errors import AlreadyRunningError
+from tui_agent.protocol.errors import AlreadyRunningError, ProviderError
+from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.provider import ModelProvider, ModelRequest, StreamEvent
 
+from .agent_state import AgentState
 from .agent_stream import StreamedRun
 from .command_run import CommandRun
+from .loop_config import AgentLoopConfig
+from .response_accumulator import StepState, accumulate, read_stream
 from .run import AgentRun
 
 _FINALISER_TURNS = 8
@@ -50,6 +61,7 @@ class CurrentRun:
             AlreadyRunningError: another run is in progress.
         """
         task = asyncio.current_task()
+        # Bounded, because a reader that is still reading never leaves.
         for _ in range(_FINALISER_TURNS):
             others = [stream for stream in self.streamed if not stream.runs_in(task)]
             if not others:
@@ -99,3 +111,86 @@ class CurrentRun:
     def overrun(self) -> str | None:
         """Return the budget that the run has used up; None while none is."""
         return self._run.overrun() if self._run is not None else None
+
+
+def child_config(agent: AgentState, run: CurrentRun, agent_id: str, call_id: str | None) -> AgentLoopConfig:
+    """Return the configuration of a sub-agent, with an empty conversation and its parent's parts.
+
+    Args:
+        agent: the parent.
+        run: the parent's run, which the sub-agent's usage counts for.
+        agent_id: the sub-agent's id.
+        call_id: the call that starts it.
+    """
+    config = agent.config
+
+    def count(usage: Usage, cost: float | None, model: str) -> None:
+        agent.count(usage, cost, model)
+        run.count(usage, cost)
+
+    return replace(
+        config,
+        provider=agent.provider,
+        tools=tuple(agent.tools),
+        bus=agent.publisher.bus,
+        policy=agent.policy,
+        gate=agent.gate,
+        # A sub-agent has a conversation of its own; everything that would resume its parent's is left out.
+        history=(),
+        open_calls=(),
+        compactions=(),
+        waiting=(),
+        # Its questions are in its parent's snapshot, which could not restore it.
+        checkpoint=None,
+        update_tools=None,
+        run_hooks=None if config.run_hooks is None else config.run_hooks.for_sub_agent(agent_id),
+        output=None,
+        agent_id=agent_id,
+        parent_call_id=call_id,
+        depth=config.depth + 1,
+        usage=Usage(),
+        cost=None,
+        on_spend=count,
+        parent_overrun=run.overrun,
+        parent_wait_clock=agent.publisher.waits,
+    )
+
+
+async def ask_user(agent: AgentState, request: ApprovalRequest) -> ApprovalDecision:
+    """Ask a question through the agent's gate. Without an approver the answer is `deny`."""
+    return (await agent.gate.ask(request, agent.publisher)).decision
+
+
+async def answer_beside(
+    agent: AgentState,
+    run: CurrentRun,
+    request: ModelRequest,
+    provider: ModelProvider | None,
+    take: Callable[[StreamEvent], object],
+) -> SideAnswer:
+    """Ask the model once, without retries, and count the usage for the agent and its run.
+
+    Raises:
+        ProviderError: the model did not answer, or the budget of the run is used up.
+    """
+    # Not counted after the fact: a side request could otherwise exceed a budget that the run respects.
+    if (overrun := run.overrun()) is not None:
+        raise ProviderError(overrun, kind="invalid_request")
+    provider = provider or agent.provider
+    state = StepState()
+    cost: float | None = None
+
+    def note(event: StreamEvent) -> None:
+        accumulate(state, event)
+        take(event)
+
+    try:
+        await read_stream(provider.stream(request), note)
+    finally:
+        if state.usage != Usage():
+            cost = provider.model.cost_of(state.usage)
+            agent.count(state.usage, cost, provider.model.name)
+            run.count(state.usage, cost)
+    if state.stop_reason is None:
+        raise ProviderError("the answer was cut off", kind="stream_cut")
+    return SideAnswer(state.text, state.model or provider.model.name, state.stop_reason, cost)

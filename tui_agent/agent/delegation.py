@@ -1,4 +1,4 @@
-"""Sub-agents: one with a task of its own, several in a row, several at once (S4-79 … S4-81).
+"""Sub-agents: one with a task of its own, several in a row, several at once (S4-79 … S4-81), and their kinds.
 
 A sub-agent never has more tools or rights than its parent: the same policy judges its calls, and its approval requests
 go to the same gate under its own name.
@@ -12,19 +12,61 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Literal, TypeAlias, get_args
 
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
+from tui_agent.context.registry import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
 from tui_agent.execution import as_tool
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SubagentEnded, SubagentStarted
 from tui_agent.protocol.messages import new_id
+from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_choice, expect_function, expect_items, expect_kind
 
-from .agent_profile import AgentProfile
 from .limit_settings import DEFAULT_MAX_STEPS
 from .loop import AgentLoop
+
+MAX_LISTED = 10_000
+"""Most characters of the list of kinds for the model."""
+LISTED_DESCRIPTION = 500
+"""Most characters of a description in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProfile:
+    """A kind of sub-agent. It has the rights of its parent and of this profile, whichever are tighter."""
+
+    name: str
+    description: str
+    prompt: str
+    """Its system prompt."""
+    allows: Callable[[str], bool] | None = None
+    """Returns True for the names of the tools that it may have; None: all of its parent's."""
+    provider: Callable[[], ModelProvider] | None = None
+    """Returns the model that it uses; None: that of its parent.
+
+    Raises:
+        ConfigurationError: the model cannot be used.
+    """
+    max_steps: int | None = None
+    """Most steps of its run; None: as many as any sub-agent."""
+
+
+def listed_profiles(profiles: Sequence[AgentProfile]) -> str:
+    """Return names and descriptions for the model; if not all fit, it says how many are left out."""
+    lines: list[str] = []
+    room = MAX_LISTED
+    for profile in profiles:
+        description = " ".join(profile.description.split())
+        cut = "…" if len(description) > LISTED_DESCRIPTION else ""
+        line = f"- {profile.name}: {description[:LISTED_DESCRIPTION]}{cut}"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    left_out = len(profiles) - len(lines)
+    return "\n".join([*lines, *([f"({left_out} more are not listed for lack of room.)"] if left_out else [])])
+
 
 MAX_DEPTH = 3
 """Most levels of sub-agents below the root."""
@@ -117,6 +159,7 @@ async def delegate(
             return await child.run(task, trigger="subagent", cancellation=cancellation, run_id=run_id)
     finally:
         ended = SubagentEnded(child_run_id=run_id, call_id=call_id, agent=agent_id, status="error")
+        # None if it ended before its run began.
         for report in child.reports[-1:]:
             told = {"status": report.reason, "text": report.final_text, "usage": report.total_usage}
             ended = ended.model_copy(update=told)
@@ -132,11 +175,13 @@ async def chain(links: Sequence[Link], text: str) -> ChainResult:
     Raises:
         ConfigurationError: a link is neither an AgentLoop nor a function, or `text` is not text; nothing was started.
     """
+    # All checked first, so that a wrong link does not waste the work of those before it.
     links = expect_items("chain(links)", links, _expect_link, "a list of AgentLoops and functions")
     expect_kind("chain(text)", text, str, "text")
     texts: list[str] = []
     for link in links:
         if isinstance(link, AgentLoop):
+            # The first agent reads the text as its input anyway.
             if texts:
                 write_layer(link.history.registry, CONTEXT_LAYER, f"Output of the previous step:\n\n{text}", OWNER)
             report = await link.run(text)
@@ -182,6 +227,7 @@ async def consolidate(
     expect_function("consolidate(judge=…)", judge, "a function or None", optional=True)
     expect_kind("consolidate(rounds=…)", rounds, int, "a whole number")
     if parent.origin.depth >= MAX_DEPTH:
+        # Checked here, too, because the tasks would all fail one by one.
         raise _too_deep()
     if rounds < 1:
         raise ConfigurationError(f"rounds of sub-agents must be 1 or more, got {rounds}")
@@ -265,20 +311,24 @@ def _made(
     own = [as_tool(tool) for tool in config.tools]
     chosen = own if tools is None else [tool for tool in own if tool.name in tools]
     unknown = set(tools or ()) - {tool.name for tool in chosen}
+    # Silently fewer tools would look like a model that does not use them.
     if unknown:
         raise ConfigurationError(f"a sub-agent cannot have tools that its parent lacks: {', '.join(sorted(unknown))}")
     if profile is not None and profile.allows is not None:
         chosen = [tool for tool in chosen if profile.allows(tool.name)]
+    # Tools for the main agent alone, such as a plan, must be asked for by name.
     chosen = [tool for tool in chosen if not tool.for_main_agent or tool.name in (tools or ())]
     plain = tuple(tool for tool in chosen if not isinstance(tool, AgentBoundTool))
     config = replace(config, tools=plain, max_steps=max_steps)
     if context == "fork":
         fork = parent.history.fork(agent_id)
+        # The call that starts the sub-agent has no result yet; a server would refuse the conversation.
         fork.drop_open_step()
         registry, system = fork.registry, config.system
         config = replace(
             config,
             history=fork,
+            # The fork has all layers, so nothing of the configuration may be written over them.
             layers=(),
             workspace=None,
             system=layer_text(registry, SYSTEM_LAYER) if isinstance(system, str) else system,
@@ -289,6 +339,7 @@ def _made(
         limits = [limit for limit in (max_steps, profile.max_steps) if limit is not None]
         config = replace(config, system=profile.prompt, provider=provider, max_steps=min(limits, default=None))
     child = AgentLoop(config)
+    # At the deepest level a tool that starts agents could only fail.
     if child.origin.depth < MAX_DEPTH:
         for tool in chosen:
             if isinstance(tool, AgentBoundTool):

@@ -1,15 +1,20 @@
-"""Guardrails: checks of requests, answers, calls and results that may end a run (S4-67 … S4-70)."""
+"""Checks by code of the user: guardrails (S4-67 … S4-70), input filters, and hooks of runs.
 
-from collections.abc import Callable, Iterable, Sequence
+Guardrails check requests, answers, calls and results, and may end a run. Filters pass, annotate or reject a message of
+the user before it joins the conversation. Hooks of runs answer about prompts, the end of a run and compactions.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, TypeVar, get_args
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import GuardrailTrip, ToolGuardrails
 from tui_agent.execution.contained_calls import Crash, asked, kind_of
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import AgentEvent, GuardrailTripped
-from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall
+from tui_agent.protocol.events import AgentEvent, GuardrailTripped, InputRejected, InputSource, InputWarned, Warned
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, TextBlock, ToolCall, UserMessage
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.protocol.value_checks import (
     expect_choice,
@@ -21,6 +26,130 @@ from tui_agent.protocol.value_checks import (
 )
 
 from .event_publisher import EventPublisher
+from .stop_tokens import unless_cancelled
+
+MAX_CONTINUATIONS = 8
+"""Most times that hooks continue one run."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCheck:
+    """The answer about a message of the user."""
+
+    refusal: str = ""
+    """Reason why it is not sent; empty if it is."""
+    by: str = ""
+    """Name of the hook that refuses it."""
+    notices: tuple[str, ...] = ()
+    """Texts for the model that follow the message."""
+
+
+class RunHooks(Protocol):
+    """Hooks of one agent. One that raises has no answer, which is published."""
+
+    async def check_prompt(self, message: UserMessage, /) -> PromptCheck:
+        """Check a message of the user before it becomes part of the conversation."""
+        ...
+
+    async def before_end(self, answer: str, is_continued: bool, /) -> str | None:
+        """Return why the run must not end yet, for the model; None: it may.
+
+        Args:
+            answer: the final answer.
+            is_continued: True if a hook has already continued this run.
+        """
+        ...
+
+    async def before_compaction(self, trigger: Literal["automatic", "manual"], focus: str, /) -> None:
+        """Note that the conversation is about to be compacted."""
+        ...
+
+    async def after_compaction(self) -> str | None:
+        """Return a text for the model that follows a compaction."""
+        ...
+
+    def for_sub_agent(self, agent_id: str, /) -> "RunHooks | None":
+        """Return the hooks of a sub-agent."""
+        ...
+
+
+async def ask_run_hooks(
+    publish: Callable[[AgentEvent], object],
+    question: Callable[..., Awaitable[T]],
+    *arguments: object,
+    token: CancellationToken | None = None,
+) -> T | None:
+    """Return the answer of an agent's hooks; if they failed, publish a warning and return None.
+
+    Raises:
+        OperationCancelledError: `token` was set first.
+    """
+    asking = asked(question, *arguments, timeout=None)
+    answer = await (asking if token is None else unless_cancelled(token, asking))
+    if isinstance(answer, Crash):
+        publish(Warned(code="hook_failed", text=f"A hook failed: {answer.text}"))
+        return None
+    return answer  # pyright: ignore[reportReturnType] — `asked` does not know the type
+
+
+@refuse_unknown_fields
+@dataclass(frozen=True, slots=True)
+class InputVerdict:
+    """The verdict of a filter.
+
+    Raises:
+        ConfigurationError: a field is unknown or of the wrong kind: an action such as "block" would let all pass.
+    """
+
+    action: Literal["pass", "warn", "reject"] = "pass"
+    """`warn`: `text` is appended to the message for the model; `reject`: the message is not sent."""
+    text: str = ""
+    """The note, or the reason for the rejection."""
+
+    def __post_init__(self) -> None:
+        expect_choice("InputVerdict.action", self.action, ("pass", "warn", "reject"))
+        expect_kind("InputVerdict.text", self.text, str, "text")
+
+
+class InputFilter(Protocol):
+    """One filter; an agent calls its filters in the order of the configuration."""
+
+    @property
+    def name(self) -> str:
+        """Its name in events."""
+        ...
+
+    def check(self, message: UserMessage) -> InputVerdict | Awaitable[InputVerdict]:
+        """Check one message. An exception rejects it: a message that could not be checked does not pass."""
+        ...
+
+
+async def filtered(
+    filters: Sequence[InputFilter], message: UserMessage, source: InputSource, publish: Callable[[AgentEvent], None]
+) -> UserMessage | str:
+    """Return the message with the notes of all filters, or the reason of the first filter that rejects it."""
+    notes: list[TextBlock] = []
+    for input_filter in filters:
+        verdict = await asked(input_filter.check, message, timeout=None)
+        if isinstance(verdict, Crash):
+            # A filter exists to keep something out, so its failure keeps the message out.
+            verdict = InputVerdict("reject", f"filter {input_filter.name} failed: {verdict.text}")
+        if not isinstance(verdict, InputVerdict):
+            verdict = InputVerdict("reject", f"filter {input_filter.name} answered {verdict!r}")
+        match verdict.action:
+            case "pass":
+                pass
+            case "warn":
+                publish(InputWarned(filter=input_filter.name, text=verdict.text, source=source))
+                notes.append(TextBlock(text=f"[Note by {input_filter.name}: {verdict.text}]"))
+            case "reject":
+                reason = verdict.text or f"filter {input_filter.name} refused it"
+                publish(InputRejected(filter=input_filter.name, reason=reason, source=source))
+                return reason
+    return message.model_copy(update={"content": (*message.content, *notes)}) if notes else message
+
 
 Severity = Literal["low", "medium", "high", "critical"]
 GuardrailKind = Literal["input", "output", "tool_input", "tool_output"]
@@ -108,6 +237,7 @@ async def first_trip(
 ) -> str | None:
     """Call the guardrails of the context's kind in order; return the reason of the first tripwire, if any."""
     for guardrail in guardrails:
+        # One list for all kinds keeps the order of the configuration visible.
         if guardrail.kind != context.kind:
             continue
         decision = await decision_of(guardrail, context)
@@ -197,6 +327,7 @@ def tool_lanes(
     guardrails: Sequence[Guardrail], history: ConversationHistory, publisher: EventPublisher
 ) -> ToolGuardrails | None:
     """Return the guardrails for calls and results; None if the agent has none."""
+    # Without any, calls pass no guardrail stage at all, and reports are live.
     asked = tuple(guardrail for guardrail in guardrails if guardrail.kind in ("tool_input", "tool_output"))
     if not asked:
         return None

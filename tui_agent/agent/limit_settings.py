@@ -36,7 +36,9 @@ class Budget:
     def overrun(self, tally: RunTally) -> str | None:
         """Return the limit that was reached, as text; None if none was."""
         usage = tally.usage
+        # What a cache serves counts as well: it is in the window and on the bill.
         tokens = usage.context_tokens + usage.output_tokens
+        # A user who thinks for an hour must not end the run by it.
         seconds = (tally.elapsed_ms - tally.approval_ms) / 1000
         if self.tokens is not None and tokens >= self.tokens:
             return f"{tokens} tokens of {self.tokens}"
@@ -110,6 +112,7 @@ class RetryPolicy:
         """
         if not failure.retryable or attempt > self.most_attempts(failure):
             return None
+        # No random part: one user's agents are too few to need it, and tests see the same waits.
         wait = min(self.first_wait * 2.0 ** (attempt - 2), self.longest_wait)
         if failure.retry_after is None:
             return wait
@@ -136,5 +139,6 @@ class RequestDelay:
 
     async def over(self) -> None:
         """Wait until a request may be sent."""
+        # A loop, because the delay may grow while this waits.
         while left := self.left:
             await asyncio.sleep(left)

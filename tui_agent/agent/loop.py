@@ -3,10 +3,10 @@
 `run` handles one input; everything else may be called while it runs. All of it happens on one event loop.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from types import NoneType
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, ToolLike
@@ -37,19 +37,18 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_kind, expect_number
 
-from .agent_state import make_agent
+from . import conversation_editor
+from .agent_parts import make_agent
 from .agent_stream import AgentStream, StreamedRun
-from .checkpoints import restore_state, restored_config, save_checkpoint, take_snapshot
+from .checkpoints import ResumedCalls, restore_state, restored_config, save_checkpoint, take_snapshot
 from .command_run import CommandRun
-from .conversation_editor import ConversationEditor
-from .current_run import CurrentRun
-from .loop_config import AgentLoopConfig, expect_provider
+from .current_run import CurrentRun, answer_beside, ask_user, child_config
+from .loop_config import AgentLoopConfig, AgentLoopSnapshot, expect_provider
+from .message_delivery import Trigger, UserInput, as_messages, as_user_message
 from .run import AgentRun
-from .run_input import Trigger, UserInput, as_messages, as_user_message
-from .running_sub_agents import SubAgents
-from .side_answers import answer_beside, ask_user
-from .snapshot import AgentLoopSnapshot
 from .steering_queue import SteeringQueue
+
+T = TypeVar("T")
 
 
 class AgentLoop:
@@ -66,14 +65,13 @@ class AgentLoop:
         """
         expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
         self._agent = agent = make_agent(config)
-        self._editor = ConversationEditor(agent)
         self._run = CurrentRun()
-        self._sub_agents: SubAgents[AgentLoop] = SubAgents(agent, self._run)
+        self._children: dict[str, AgentLoop] = {}
         if config.checkpoint is not None:
             agent.gate.on_request = lambda _: save_checkpoint(agent)
         model = agent.provider.model.name
         agent.publisher.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
-        self._editor.remember_compactions(config.compactions)
+        conversation_editor.remember_compactions(agent, config.compactions)
         if agent.history.length:
             agent.publish_context_usage()
         agent.queue.restore(config.waiting)
@@ -146,7 +144,7 @@ class AgentLoop:
     @property
     def message_queues(self) -> tuple[SteeringQueue, ...]:
         """The queues of this agent, first, and of its running sub-agents at any depth."""
-        return (self._agent.queue, *self._sub_agents.message_queues)
+        return (self._agent.queue, *(queue for child in self._running for queue in child.message_queues))
 
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
@@ -156,7 +154,7 @@ class AgentLoop:
     @property
     def children(self) -> Mapping[str, "AgentLoop"]:
         """The running sub-agents by their agent id; they can be steered and aborted like any agent."""
-        return self._sub_agents.by_id
+        return self._children
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -195,10 +193,9 @@ class AgentLoop:
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no queued message, no conversation")
         trigger = trigger or ("prompt" if messages else "resume" if open_calls else "continue")
-        with self._agent.extra_tools(tools), self._agent.limited_to(allowed_tools, provider):
-            run = AgentRun(
-                self._agent, messages, trigger, open_calls=open_calls, cancellation=cancellation, run_id=run_id
-            )
+        with self._agent.tools.extra(tools), self._agent.limited_to(allowed_tools, provider):
+            resumed = ResumedCalls(self._agent, open_calls)
+            run = AgentRun(self._agent, messages, trigger, resumed=resumed, cancellation=cancellation, run_id=run_id)
             with self._run.hold(run):
                 self._agent.open_calls = {}
                 return await run.execute()
@@ -291,7 +288,7 @@ class AgentLoop:
 
     def drop_message(self, message_id: str) -> UserMessage | None:
         """Remove a message from the queue of this agent or of a sub-agent; None if it is no longer queued."""
-        return self._agent.queue.drop(message_id) or self._sub_agents.drop_message(message_id)
+        return self._agent.queue.drop(message_id) or _first(child.drop_message(message_id) for child in self._running)
 
     def steer_child(self, name: str, message: str | UserMessage) -> UserMessage | None:
         """Steer a running sub-agent, at any depth. If it ends before it reads the message, this agent gets it.
@@ -306,7 +303,10 @@ class AgentLoop:
         Raises:
             ConfigurationError: the message is empty.
         """
-        return self._sub_agents.steer(name, message)
+        for agent_id, child in self._children.items():
+            if name in (agent_id, agent_id.rpartition("-")[0]):
+                return child.steer(message)
+        return _first(child.steer_child(name, message) for child in self._running)
 
     # --- interrupting -------------------------------------------------------------------------------------------------
 
@@ -324,7 +324,8 @@ class AgentLoop:
         The text so far is kept, every call gets a result, and queued messages stay queued.
         """
         self._run.abort(reason)
-        self._sub_agents.abort(reason)
+        for child in self._running:
+            child.abort(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Cancel one call of this agent or of a sub-agent. The run continues, and the model reads the reason.
@@ -332,7 +333,9 @@ class AgentLoop:
         Returns:
             False if the call has ended or is unknown.
         """
-        return self._run.cancel_call(call_id, reason) or self._sub_agents.cancel_call(call_id, reason)
+        return self._run.cancel_call(call_id, reason) or any(
+            child.cancel_call(call_id, reason) for child in self._running
+        )
 
     def extend_call(self, call_id: str, seconds: float) -> float | None:
         """Give one running call of this agent or of a sub-agent more time before it is stopped.
@@ -348,7 +351,9 @@ class AgentLoop:
             ConfigurationError: `seconds` is not more than 0.
         """
         expect_number("the seconds", seconds, more_than=True)
-        return self._run.extend_call(call_id, seconds) or self._sub_agents.extend_call(call_id, seconds)
+        return self._run.extend_call(call_id, seconds) or _first(
+            child.extend_call(call_id, seconds) for child in self._running
+        )
 
     def destroy(self, reason: str = "closed") -> None:
         """Abort the run and publish `agent.destroyed` (S4-90). The provider is not closed; it belongs to the caller."""
@@ -404,7 +409,7 @@ class AgentLoop:
         Raises:
             ConfigurationError: `tool` is not a tool, the agent already has one of that name, or lacks its deps.
         """
-        self._agent.add_tool(tool)
+        self._agent.tools.add(tool)
 
     # --- beside the conversation --------------------------------------------------------------------------------------
 
@@ -443,7 +448,7 @@ class AgentLoop:
             ConfigurationError: this agent has no context guard.
         """
         await self._run.expect_none()
-        return await self._editor.compact(focus)
+        return await conversation_editor.compact(self._agent, focus)
 
     def undo_compaction(self) -> None:
         """Undo the last compaction; later messages stay.
@@ -454,7 +459,7 @@ class AgentLoop:
             ConfigurationError: this agent has no context guard.
         """
         self._run.refuse()
-        self._editor.undo_compaction()
+        conversation_editor.undo_compaction(self._agent)
 
     def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
         """Restore the conversation as far as `event` says, append its notice, and publish it.
@@ -467,7 +472,7 @@ class AgentLoop:
             AlreadyRunningError: a run is in progress.
         """
         self._run.refuse()
-        self._editor.apply_rewind(messages, event)
+        conversation_editor.apply_rewind(self._agent, messages, event)
 
     # --- snapshots ----------------------------------------------------------------------------------------------------
 
@@ -500,13 +505,32 @@ class AgentLoop:
 
         Its usage counts here, too. The caller chooses its conversation, its system prompt and its limits.
         """
-        return self._sub_agents.config_for(agent_id, call_id)
+        return child_config(self._agent, self._run, agent_id, call_id)
 
-    def running_child(self, child: "AgentLoop") -> AbstractContextManager[None]:
+    @contextmanager
+    def running_child(self, child: "AgentLoop") -> Generator[None]:
         """Keep `child` among `children` while the context is open; then destroy it, and queue its unread messages."""
-        return self._sub_agents.keep(child)
+        agent_id = child.origin.agent_id
+        self._children[agent_id] = child
+        try:
+            yield
+        finally:
+            del self._children[agent_id]
+            # What it did not read is the user's word all the same, so this agent gets it.
+            child.message_queues[0].move_to(self._agent.queue)
+            child.destroy("done")
+
+    @property
+    def _running(self) -> tuple["AgentLoop", ...]:
+        # A copy: a sub-agent may end meanwhile.
+        return tuple(self._children.values())
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _queue(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
         return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))
+
+
+def _first(answers: Iterable[T | None]) -> T | None:
+    """Return the first answer of a sub-agent that has one."""
+    return next(filter(None, answers), None)

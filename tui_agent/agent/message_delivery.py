@@ -1,13 +1,95 @@
-"""Delivery of messages into the conversation: after the input filters, in order, each message once."""
+"""The input of a run (S4-38), and the delivery of messages: after the input filters, in order, each message once."""
 
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, TypeGuard
+
+from tui_agent.context import SYSTEM_LAYER, write_layer
+from tui_agent.execution.contained_calls import Crash, asked
+from tui_agent.execution.json_coercion import whole_block
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import InputRejected, InputSource
-from tui_agent.protocol.messages import Message, UserMessage, user_message
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolResultMessage,
+    UserBlock,
+    UserMessage,
+    user_message,
+)
+from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-from .agent_state import AgentState
-from .input_filters import filtered
-from .run_hooks import PromptCheck, ask_run_hooks
+from .agent_state import OWNER, AgentState
+from .guardrails import PromptCheck, ask_run_hooks, filtered
 from .stop_tokens import unless_cancelled
+
+UserInput: TypeAlias = str | UserMessage | Sequence[str | UserBlock | Message] | None
+"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: continue the
+conversation."""
+
+Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
+"""The reason why a run was started."""
+
+CONTINUE_TEXT = "Please continue."
+"""Sent on behalf of the user when a run continues without input."""
+
+
+def as_messages(user_input: UserInput) -> tuple[Message, ...]:
+    """Return the messages of an input; none for None.
+
+    Raises:
+        ConfigurationError: it is empty, mixes blocks and messages, or is something else.
+    """
+    if user_input is None:
+        return ()
+    if isinstance(user_input, str | UserMessage):
+        return (as_user_message(user_input),)
+    parts = expect_items(
+        "the input of a run", user_input, _expect_part, "text, a message, or a list of blocks or messages"
+    )
+    blocks = [TextBlock(text=part) if isinstance(part, str) else part for part in parts if not _is_message(part)]
+    messages = [part for part in parts if _is_message(part)]
+    if blocks and messages:
+        raise ConfigurationError("a run is started with blocks or with messages, not with both at once")
+    if not messages:
+        return (as_user_message(UserMessage(content=tuple(blocks))),)
+    return tuple(_whole(part) if isinstance(part, UserMessage) else part for part in messages)
+
+
+def as_user_message(said: str | UserMessage) -> UserMessage:
+    """Return the user's input as a message; lone surrogates, which cannot be stored or sent, are replaced.
+
+    Raises:
+        ConfigurationError: it is empty or of another type.
+    """
+    expect_kind("a message", said, (str, UserMessage), "text or a UserMessage")
+    message = _whole(user_message(said) if isinstance(said, str) else said)
+    if not message.text.strip() and not any(isinstance(block, ImageBlock | DocumentBlock) for block in message.content):
+        raise ConfigurationError("an empty message cannot be sent; nothing was done")
+    return message
+
+
+def text_of(messages: Sequence[Message]) -> str:
+    """Return the user's text in these messages, for the journal and the report."""
+    return "\n".join(message.text for message in messages if isinstance(message, UserMessage))
+
+
+def _is_message(part: object) -> TypeGuard[Message]:
+    return isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)
+
+
+def _expect_part(name: str, part: object) -> None:
+    if not _is_message(part):
+        expect_kind(name, part, (str, TextBlock, ImageBlock, DocumentBlock), "text, a block or a message")
+
+
+def _whole(message: UserMessage) -> UserMessage:
+    content = tuple(map(whole_block, message.content))
+    return message if content == message.content else message.model_copy(update={"content": content})
+
 
 _BY_USER = frozenset(("prompt", "steer", "follow_up"))
 """Kinds of messages that the user wrote."""
@@ -24,6 +106,24 @@ class MessageDelivery:
         """
         self._agent = agent
         self._now = now
+
+    async def refresh_system(self) -> str | None:
+        """Call a system text that is a function; the layer changes only if the text did (S4-36).
+
+        Returns:
+            Why it failed, if it did.
+
+        Raises:
+            OperationCancelledError: the run was stopped first.
+        """
+        system = self._agent.config.system
+        if isinstance(system, str):
+            return None
+        text = await unless_cancelled(self._now, asked(system, timeout=None))
+        if isinstance(text, Crash):
+            return text.text
+        write_layer(self._agent.history.registry, SYSTEM_LAYER, str(text), OWNER)
+        return None
 
     async def apply_input_filters(self, message: Message, source: InputSource) -> Message | str:
         """Return the message as the filters allow it, or the reason for its rejection.
@@ -46,6 +146,7 @@ class MessageDelivery:
         hooks = self._agent.config.run_hooks
         if isinstance(allowed, str):
             return allowed
+        # Notices come from the program: a hook on prompts has nothing to say about them.
         if hooks is None or not isinstance(allowed, UserMessage) or allowed.kind not in _BY_USER:
             return (allowed,)
         check = (

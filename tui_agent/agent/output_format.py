@@ -44,6 +44,9 @@ _NOT_JSON = "json_invalid"
 class OutputFormat(Generic[OutputT]):
     """The type of final answers: a pydantic model, a dataclass, or any other type that pydantic can read."""
 
+    answer_schema: JsonObject | None = None
+    """The schema to which the endpoint holds the model; None: it is not asked to."""
+
     def __init__(self, output_type: type[OutputT]) -> None:
         """
         Raises:
@@ -110,7 +113,8 @@ class SchemaFormat(OutputFormat[object]):
             ConfigurationError: it is not a JSON schema.
         """
         self.name = "the JSON schema"
-        self.schema = schema
+        self.schema = self.answer_schema = schema
+        # Found out now, because each answer would fail against a broken schema.
         checked = try_call(schema_complaints, schema, None)
         if isinstance(checked, Crash):
             raise ConfigurationError(f"not a valid JSON schema: {checked.text.partition(chr(10))[0]}")
@@ -143,6 +147,7 @@ class SchemaFormat(OutputFormat[object]):
             found = value, "\n".join(f"- {line}" for line in (*lines[:MAX_ERRORS], *more))
             if not lines:
                 return found
+            # The complaint is about the likeliest candidate, not the last that was tried.
             first = first or found
         return first or (None, "- it is not JSON")
 
@@ -189,8 +194,10 @@ class RunReport(AgentRunReport, Generic[OutputT]):
 def _candidates(text: str) -> Iterator[str]:
     """Yield the parts of an answer that may be its JSON value, the most likely first."""
     text = text.strip()
+    # The most literal reading first: an answer that is JSON as a whole needs no guess.
     yield text
     end = text.rfind(_FENCE)
+    # The last fence: models show their drafts before the result.
     start = text.rfind(_FENCE, 0, max(end, 0))
     if start >= 0:
         yield text[start + len(_FENCE) : end].partition("\n")[2]

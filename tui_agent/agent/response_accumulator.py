@@ -3,7 +3,7 @@
 Each attempt has a new `StepState` with all of its data, so that nothing leaks into the next attempt (S4-86).
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -57,6 +57,7 @@ class GrowingText:
     def add(self, piece: str) -> str:
         """Add a piece and return the text to show."""
         piece = self.half + piece
+        # A server may cut between the two halves of a pair; the second comes with the next piece.
         self.half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
         shown = replace_lone_surrogates(piece.removesuffix(self.half))
         self.pieces.append(shown)
@@ -152,6 +153,7 @@ def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall 
         case UsageReported(usage=usage):
             state.usage = usage
         case StreamStarted():
+            # Foreign text: half a pair could not be written to the journal.
             state.model = replace_lone_surrogates(event.model)
             state.usage = event.usage
         case StreamEnded():
@@ -226,6 +228,7 @@ def build_message(state: StepState) -> AssistantMessage:
         if built is not None:
             content.append(built)
     if state.calls and stop_reason in ("end_turn", "stop_sequence", "other"):
+        # Some servers report an ordinary end although they made calls.
         stop_reason = "tool_use"
     return _message(state, content, stop_reason)
 
@@ -241,6 +244,7 @@ def build_partial(state: StepState) -> AssistantMessage | None:
         signed = isinstance(built, ThinkingBlock) and (built.signature or built.redacted)
         if built is not None and (signed or isinstance(built, TextBlock | ToolCall)):
             content.append(built)
+    # Reasoning alone cannot be sent back: servers refuse an answer without text or calls.
     if all(isinstance(block, ThinkingBlock) for block in content):
         return None
     return _message(state, content, "other")
@@ -266,6 +270,7 @@ def _open_thinking(state: StepState, index: int) -> OpenThinking:
 
 
 def _begin_call(state: StepState, provider_id: str, name: str) -> OpenCall:
+    # A result is matched by id alone, so an id must be one of a kind in the whole conversation.
     unusable = not provider_id or replace_lone_surrogates(provider_id) != provider_id or state.is_taken(provider_id)
     doubled = any(call.call_id == provider_id for call in state.calls)
     call = OpenCall(new_id("call") if unusable or doubled else provider_id, provider_id, replace_lone_surrogates(name))
@@ -278,6 +283,7 @@ def _add_fragment(state: StepState, event: ToolCallDelta) -> MessageDelta | None
     named = [call for call in unfinished if call.provider_id == event.call_id]
     if not unfinished or not event.fragment:
         return None
+    # Servers that send no ids stream one call at a time.
     call = (named or unfinished)[-1]
     call.fragments.append(event.fragment)
     shown = replace_lone_surrogates(event.fragment)
@@ -288,6 +294,7 @@ def _end_call(state: StepState, ended: ToolCall) -> ToolCall | None:
     """Finish the call with that id, else the first open one (S4-51); ignore a second end of the same call."""
     unfinished = [call for call in state.calls if call.finished is None]
     named = [call for call in unfinished if call.provider_id == ended.id]
+    # A second end of one call must not make it run twice.
     if not named and ended.id and any(call.provider_id == ended.id for call in state.calls):
         return None
     call = next(iter(named or unfinished), None) or _begin_call(state, ended.id, ended.name)
@@ -322,3 +329,13 @@ def _message(state: StepState, content: list[AssistantBlock], stop_reason: StopR
         usage=state.usage,
         stop_reason=stop_reason,
     )
+
+
+async def read_stream(stream: AsyncIterator[StreamEvent], take: Callable[[StreamEvent], object]) -> None:
+    """Read a provider's stream to its end, and close it in any case: an open one holds its connection."""
+    try:
+        async for event in stream:
+            take(event)
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()

@@ -3,8 +3,10 @@
 import time
 from dataclasses import dataclass, field
 
+from tui_agent.execution import ToolExecutionResult
 from tui_agent.protocol.messages import Usage, now_ms, share_field_sets
 from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport, ToolCallReport
+from tui_agent.protocol.tool_result import FINAL_TEXT
 
 from .event_publisher import ApprovalWaitClock
 
@@ -18,6 +20,18 @@ class Ending:
     """Replaces the last answer as the run's final text if it is not empty."""
     error: str | None = None
     error_kind: str | None = None
+
+
+def ending_of_calls(calls: ToolExecutionResult) -> Ending | None:
+    """Return why the run ends after these calls; None: none of them demands it."""
+    if calls.halted == "guardrail":
+        return Ending("guardrail", text=calls.halted_why)
+    if calls.halted is not None:
+        return Ending(calls.halted, error=calls.halted_why)
+    if not calls.terminate:
+        return None
+    texts = [(result.details or {}).get(FINAL_TEXT, "") for result in calls.tool_results]
+    return Ending("done", text=next((str(text) for text in texts if text), ""))
 
 
 @dataclass(slots=True)

@@ -193,6 +193,7 @@ class SteeringQueue:
                 other.adopt_held(message)
             self.drop(message.id)
             if not is_held:
+                # A follow-up was meant for the run that ends; for the parent it is news.
                 kind = "notice" if message.kind == "notice" else "steer"
                 other.put(message.model_copy(update={"id": new_id("msg"), "kind": kind}))
 
@@ -201,6 +202,7 @@ class SteeringQueue:
         held = message.model_copy(update={"kind": "steer"})
         self._steers.append(held)
         self._held.add(held.id)
+        # Published in this queue first, so that a front end never sees it nowhere.
         self._placed(held)
 
     def _queue_of(self, message: UserMessage) -> list[UserMessage]:

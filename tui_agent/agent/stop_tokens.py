@@ -1,4 +1,4 @@
-"""The tokens that end a run, and an await that a token can end without a task that watches it."""
+"""The tokens that end a run, the codes that announce it, and an await that a token ends without a watching task."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,6 +8,14 @@ from typing import TypeVar
 from tui_agent.protocol.cancellation import CancellationToken
 
 _T = TypeVar("_T")
+
+STOP_REQUESTED = "stop_requested"
+"""Code of the notice that the run will end after this step."""
+
+
+ABORT_REQUESTED = "abort_requested"
+"""Code of the notice that the run ends now."""
+
 
 _AT_ONCE = 0.0
 

@@ -21,6 +21,7 @@ from .agent_state import AgentState
 from .answer_problems import (
     LENGTH_HINT,
     EmptyAnswerError,
+    ModelFallback,
     RequestRepair,
     ending_of,
     output_limit_text,
@@ -30,8 +31,6 @@ from .answer_problems import (
 from .attempt import Attempt, Problem
 from .conversation_editor import compact_conversation, count_request, needs_compaction, needs_count
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
-from .model_fallback import ModelFallback
-from .output_format import SchemaFormat
 from .run_report import Ending, RunTally
 from .stop_tokens import StopTokens, unless_cancelled
 
@@ -95,18 +94,23 @@ class Turn:
             OperationCancelledError: the run must end, and nothing had to be completed first.
         """
         place = self._place
+        # Published before anything can fail, so that each end has its start.
         self._publish(TurnStarted(index=place.index, trigger=place.trigger))
         self._publish(StepStarted(index=place.index, kind=place.kind))
         self._step_is_open = True
         try:
             if (update := self._agent.config.update_tools) is not None:
+                # Before the count and the request: both include the tools.
                 await unless_cancelled(self._stop_tokens.now, update(self._agent.tools))
+            # Asking the endpoint costs a request, so it is done only where the estimate could hide an overflow.
             if needs_count(self._agent):
                 await unless_cancelled(self._stop_tokens.now, count_request(self._agent, self._next_request()))
             if needs_compaction(self._agent):
+                # A server that refuses the conversation afterwards is not helped by compacting it again.
                 self._repair.has_compacted = True
                 await self._compact_history()
             self._repair.prepare()
+            # Last before the request: guardrails see the conversation that is sent, compacted and repaired.
             if await self._passes("input"):
                 await self._ask()
         finally:
@@ -123,6 +127,7 @@ class Turn:
         ) as early:
             for attempt in itertools.count(1):
                 if (delay := self._agent.config.request_delay).left:
+                    # `soon`, not `now`: a stop has no answer to complete here, so it ends the wait like an abort.
                     await unless_cancelled(self._stop_tokens.soon, delay.over())
                 wait = await self._attempt(attempt, early)
                 if wait is None:
@@ -131,6 +136,7 @@ class Turn:
 
     async def _attempt(self, number: int, early: EarlyExecutions) -> float | None:
         """Make one attempt. Return the seconds until the next; None: there is an answer, or there will be none."""
+        # A child for each attempt: discarding one cancels its calls and not those of the next.
         token = self._stop_tokens.now.child()
         async with self._make_scheduler(token, early, number) as scheduler:
             self.scheduler = scheduler
@@ -139,12 +145,14 @@ class Turn:
                 problem = await attempt.listen(self._request())
                 wait = None if problem is None else await self._wait_after(problem, number)
                 if problem is None:
+                    # Only the server's answer shows that what was left out was the reason.
                     self._repair.accepted()
                     await self._settle(attempt)
                 elif wait is not None and isinstance(problem, ProviderError):
                     await self._discard_attempt(attempt, problem, number + 1, wait)
                 return wait
             finally:
+                # Whatever happened, the conversation gets what the model said and a result for every call of it.
                 await attempt.keep_partial(self._why())
                 self.calls = attempt.calls
 
@@ -153,6 +161,7 @@ class Turn:
         queue, history = self._agent.queue, self._agent.history
 
         async def take_steers() -> tuple[UserMessage, ...]:
+            # A call that is being cancelled delivers no message: the user would not see what it led to.
             return queue.take_steers() if queue.steers and not token.is_set() else ()
 
         def add_result(result: ToolResultMessage) -> None:
@@ -191,17 +200,19 @@ class Turn:
             thinking_tokens=config.thinking_tokens if self._repair.thinks else 0,
             cache=config.cache,
             conversation_id=agent.history.id,
-            answer_schema=config.output.schema if isinstance(config.output, SchemaFormat) else None,
+            answer_schema=config.output.answer_schema if config.output is not None else None,
         )
 
     # --- an answer ----------------------------------------------------------------------------------------------------
 
     async def _settle(self, attempt: Attempt) -> None:
         """Keep a complete answer, check it, and run its calls (S4-40)."""
+        # Kept before it is checked: a refused answer, too, is part of the conversation.
         answer = attempt.keep()
         self.ending = ending_of(answer, attempt.state.detail)
         if self.ending is None:
             await self._passes("output", answer)
+        # The calls need results even if the run ends, or the next request would be refused.
         if self.ending is not None:
             attempt.refuse_calls(self.ending.error or self.ending.text)
         elif answer.stop_reason == "max_tokens":
@@ -213,6 +224,7 @@ class Turn:
     async def _passes(self, kind: GuardrailKind, answer: AssistantMessage | None = None) -> bool:
         """True if no guardrail trips; otherwise `ending` has the reason."""
         agent = self._agent
+        # The messages of a long conversation are copied for a guardrail, so this is skipped without one.
         if not any(guardrail.kind == kind for guardrail in agent.config.guardrails):
             return True
         context = GuardrailContext(kind, agent.history.messages(), agent.history.system, answer, self._place.index)
@@ -235,7 +247,9 @@ class Turn:
             return None
         if isinstance(problem, EmptyAnswerError):
             self._empty_answers += 1
+            # Counted apart from failures: the server works, and a second empty answer will not be the last.
             wait = 0.0 if self._empty_answers == 1 else None
+        # A changed request or another model is not a repetition, so it needs no delay.
         elif await self._repair.after(problem) or self._fallback.takes_over(problem, number):
             wait = 0.0
         else:
@@ -248,6 +262,7 @@ class Turn:
     async def _discard_attempt(self, attempt: Attempt, problem: ProviderError, number: int, wait: float) -> None:
         """Discard this attempt, and publish that another follows."""
         await attempt.discard_answer("the model's answer broke off and is requested again")
+        # The model never saw them with an answer that counts.
         self._agent.queue.requeue("the answer before it was discarded")
         is_empty = isinstance(problem, EmptyAnswerError)
         self._publish(
@@ -276,6 +291,7 @@ class Turn:
         """Count the usage of an attempt; if it gave an answer, the step ends (S4-40)."""
         self._model_ms += attempt.model_ms
         self._usage = self._usage + attempt.state.usage
+        # A discarded answer was paid for, too.
         if attempt.state.usage != Usage():
             self._spend(attempt.state.usage, attempt.provider.model)
         if attempt.answer is not None:
@@ -305,6 +321,7 @@ class Turn:
 
     def _close(self) -> None:
         """End the step, report the turn and publish its end; also when it is cancelled."""
+        # A trial that no answer confirmed must not outlive its turn.
         self._repair.undo_trial()
         self._end_step()
         results = self.scheduler.tool_results if self.scheduler else ()

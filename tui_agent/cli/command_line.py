@@ -22,8 +22,7 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.workbench.configuration.launch_options import PICK_SESSION, LaunchExtras, LaunchOptions
 
-from .option_types import ModelName, OneOf, SessionId, StrategyName, ThemeName
-from .other_words import as_prompt, command_of
+from .command_words import ModelName, OneOf, SessionId, StrategyName, ThemeName, as_prompt, command_of
 from .process.controlling_terminal import say_problem
 from .process.shortage import FAILED, memory_problem, shortage_in
 
@@ -31,24 +30,24 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 
 _COMMANDS = {
-    "acp": "Serve an editor by the Agent Client Protocol, on standard input and output.",
-    "completion": "Print the completion script of SHELL: bash, zsh or fish.",
-    "config": "Show and check the settings.",
-    "doctor": "Check what works here.",
-    "fleet": "Run one prompt over many repositories.",
-    "hooks": "List and try hooks.",
-    "login": "Show the key that requests are sent with, and how to set one.",
-    "mcp": "Manage tool servers (MCP).",
-    "models": "Show the models of the configured endpoints.",
-    "permissions": "Decide calls without running them.",
-    "plugins": "Show the plugins of installed packages.",
-    "serve": "Show the app in a browser.",
-    "sessions": "Manage stored sessions.",
-    "stats": "Show tokens and cost of all sessions by day, model and folder.",
-    "tools": "Show the tools.",
-    "update-check": "Ask the package index for a newer version.",
+    "acp": ("front_end", "Serve an editor by the Agent Client Protocol, on standard input and output."),
+    "completion": ("installation", "Print the completion script of SHELL: bash, zsh or fish."),
+    "config": ("settings", "Show and check the settings."),
+    "doctor": ("installation", "Check what works here."),
+    "fleet": ("fleet", "Run one prompt over many repositories."),
+    "hooks": ("hooks", "List and try hooks."),
+    "login": ("installation", "Show the key that requests are sent with, and how to set one."),
+    "mcp": ("mcp", "Manage tool servers (MCP)."),
+    "models": ("inventory", "Show the models of the configured endpoints."),
+    "permissions": ("settings", "Decide calls without running them."),
+    "plugins": ("inventory", "Show the plugins of installed packages."),
+    "serve": ("front_end", "Show the app in a browser."),
+    "sessions": ("session", "Manage stored sessions."),
+    "stats": ("session", "Show tokens and cost of all sessions by day, model and folder."),
+    "tools": ("inventory", "Show the tools."),
+    "update-check": ("installation", "Ask the package index for a newer version."),
 }
-"""First sentence of each sub-command's help, so that `--help` imports none of them; each has a module of its name."""
+"""Module of each sub-command, and the first sentence of its help, so that `--help` imports none of them."""
 
 EFFORTS = ("default", "off", "low", "medium", "high", "xhigh", "max")
 """Values of `effort`."""
@@ -171,11 +170,12 @@ def launch(**values: Any) -> int:
     if values["replay"] is not None:
         _refuse_beside_replay(values)
     options = launch_options(values)
+    # Before anything is opened: a library that runs out of memory may end the process without a word.
     if problem := memory_problem():
         say_problem(problem)
         return FAILED
     if values["theme"]:
-        from .screen_parts import refuse_unknown_theme
+        from .interactive import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:
@@ -196,7 +196,14 @@ def _run(options: LaunchOptions) -> int:
         return run_plain_mode(options) if options.plain else run_print_mode(options)
     from .interactive import run_interactive
 
-    return run_interactive(options)
+    return run_interactive(options, _examine)
+
+
+def _examine(folder: Path) -> str:
+    """Return the report of `doctor` for a folder, for the app. Blocks."""
+    from .installation_checks import examined
+
+    return examined(folder)
 
 
 def _refuse_beside_replay(values: dict[str, Any]) -> None:
@@ -319,7 +326,7 @@ class Program(click.Group):
         """Import and return a command."""
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module = importlib.import_module(f".subcommands.{cmd_name.partition('-')[0]}_command", __package__)
+        module = importlib.import_module(f".subcommands.{_COMMANDS[cmd_name][0]}_commands", __package__)
         found: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return found
 
@@ -345,7 +352,7 @@ class Program(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sub-commands; imports none of them."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(_COMMANDS.items()))
+            formatter.write_dl(sorted((name, text) for name, (_, text) in _COMMANDS.items()))
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage of both forms."""
@@ -414,6 +421,7 @@ def _cwd_exists() -> bool:
 def _in_one_line(error: click.ClickException) -> str:
     """Return the error, with the closest valid option."""
     if isinstance(error, click.NoSuchOption):
+        # Of the command that was named, and not of the program.
         known = [name for parameter in (error.ctx.command.params if error.ctx else []) for name in parameter.opts]
         near = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
         hint = f" (did you mean {near[0]}?)" if near else ""

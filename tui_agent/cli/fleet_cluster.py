@@ -19,7 +19,7 @@ from tui_agent.fleet.unit_process import UnitFailureError
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.fleet.worker_messages import DriverLink
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.settings import Locations, load_settings
 from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
 from tui_agent.walls.wall_options import writable_options
@@ -86,6 +86,7 @@ def cluster_backend(choice: ClusterChoice, scratch: Path) -> Backend:
     """
     if importlib.util.find_spec("distributed") is None or importlib.util.find_spec("cryptography") is None:
         raise ConfigurationError(f"a Dask cluster needs the extra `fleet`: {install_command('fleet')}")
+    # Imported here: Dask is slow to import, and no other command needs it.
     from tui_agent.fleet.dask_backend import DaskBackend
 
     return DaskBackend(choice, run_on_worker, scratch)
@@ -108,6 +109,7 @@ def _host_at(name: str, directory: Path) -> UnitHost:
     """Return what the worker offers its units. Blocks."""
     mirrors = directory.parent / MIRRORS
     mirrors.mkdir(mode=0o700, exist_ok=True)
+    # Not followed: the parent may be a directory that others can write to.
     found = mirrors.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise UnitFailureError(f"{mirrors} on the worker is not a directory of its user")
@@ -124,6 +126,7 @@ def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
     """
     locations = Locations.of_user()
     settings = load_settings(locations).settings
+    # Hidden are the settings and sessions: what a check prints reaches the report.
     confine = partial(
         _confined,
         hidden=locations.own_directories,
@@ -134,6 +137,7 @@ def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
         worker=name,
         work=work,
         mirrors=mirrors,
+        # Not the command by its name, which PATH may not have on a worker.
         program=(sys.executable, "-m", "tui_agent"),
         confine=confine if settings.sandbox != "off" and _works(confine(work)) else None,
     )

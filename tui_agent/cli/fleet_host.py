@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.fleet.backend import Backend, BackendLostError, ClusterChoice, LocalBackend
-from tui_agent.fleet.control_server import serve_viewers
 from tui_agent.fleet.driver import FleetDriver
+from tui_agent.fleet.driver_control import serve_viewers
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_records, read_tasks
 from tui_agent.fleet.task_file import TaskMistakesError, read_line_tasks, read_toml_tasks
 from tui_agent.protocol.amounts import count_text
@@ -74,6 +74,7 @@ def _tasks_in(path: Path) -> tuple[UnitTask, ...]:
     if str(path) == "-":
         return read_line_tasks(read_everything(0), Path.cwd())
     try:
+        # Before it is read: a wrong name may be that of a huge file.
         if path.stat().st_size > LARGEST_TASK_FILE:
             raise ConfigurationError(f"larger than {LARGEST_TASK_FILE // 1024 // 1024} MiB")
         content = path.read_bytes()
@@ -102,6 +103,7 @@ def remove_unstarted(out: Path, *, keeps_directory: bool) -> None:
     except ConfigurationError:
         return
     try:
+        # From then on, work of a unit could be lost.
         if any(record.get("type") == "granted" for record in read_records(out)):
             return
         for entry in out.iterdir():
@@ -154,6 +156,7 @@ def start_driver(out: Path, options: FleetOptions) -> None:
     Raises:
         ConfigurationError: it ended before; the text has its reason.
     """
+    # The program itself, so that the driver has the imports and the signals of a start.
     argv = [sys.executable, "-m", "tui_agent", "fleet", "drive", str(out)]
     argv += [f"--local={options.places}"] if options.places else []
     argv += cluster_arguments(options.cluster)
@@ -172,8 +175,10 @@ def start_driver(out: Path, options: FleetOptions) -> None:
         if (out / "control.sock").exists():
             return
         time.sleep(0.02)
+    # A short fleet may be over before its socket was seen.
     if driver.poll() is None or driver.returncode in (0, 1):
         return
+    # Its last line is the reason, as `say_error` wrote it.
     lines = (out / "driver.log").read_text("utf-8", "replace").strip().splitlines()
     reason = lines[-1].removeprefix("tui-agent: ") if lines else f"code {driver.returncode}"
     raise ConfigurationError(f"the driver ended: {reason}")

@@ -66,6 +66,7 @@ def by_repository(rows: Iterable[UnitRow]) -> list[tuple[str, FleetCounts]]:
 
 def _rank(row: UnitRow) -> tuple[bool, int, bool, int, float, int]:
     changed = 0 if row.changes is None else row.changes.insertions + row.changes.deletions
+    # An attempt that changed nothing has the smallest patch, and helps no one.
     is_empty = row.changes is None or row.changes.files == 0
     verified = {True: 0, None: 1, False: 2}[row.verified]
     return row.state != "done", verified, is_empty, changed, row.cost, row.unit.attempt
@@ -183,6 +184,7 @@ def _seconds(row: UnitRow) -> float:
 
 
 def _draw_bar(svg: ElementTree.Element, repo: str, counts: FleetCounts, y: int, most: float) -> None:
+    # Without a price, all bars have the same length and still show the outcomes.
     length = _BAR_WIDTH * (counts.cost / most if most else 1.0)
     name = _line(PurePath(repo).name or repo)
     title = ElementTree.SubElement(_text(svg, 10, y + 14, name if len(name) <= 30 else f"{name[:29]}…"), "title")
@@ -191,6 +193,7 @@ def _draw_bar(svg: ElementTree.Element, repo: str, counts: FleetCounts, y: int, 
     done = counts.states["done"]
     outcomes = {"done": done, "failed": counts.ended - done, "unfinished": counts.units - counts.ended}
     for outcome, units in outcomes.items():
+        # Not thinner than a line: a cheap repository would disappear.
         width = max(length, 2.0) * units / counts.units
         if width:
             place = {"x": f"{x:.1f}", "y": str(y), "width": f"{width:.1f}", "height": "16"}

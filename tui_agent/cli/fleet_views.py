@@ -1,21 +1,24 @@
-"""Views of a fleet from outside its driver: its state, its events, and the order to stop."""
+"""Views of a fleet from outside its driver: its plan, its state, its events, and the order to stop."""
 
 import asyncio
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
+from tui_agent.fleet.backend import ClusterChoice
 from tui_agent.fleet.driver import FleetDriver
-from tui_agent.fleet.driver_client import LOOK_SECONDS, FleetConnection, StopUnits, connected
+from tui_agent.fleet.driver_control import LOOK_SECONDS, FleetConnection, StopUnits, connected
 from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
 from tui_agent.fleet.unit_events import UnitLines
 from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.fleet_records import FleetCounts, FleetStatus, UnitRow, count_rows
+from tui_agent.protocol.fleet_records import FleetCounts, FleetStatus, UnitRow, UnitTask, count_rows
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.visible_text import escaped
 
+from .fleet_cluster import walls_work
 from .process.controlling_terminal import say, say_error, say_json_line
 
 PAUSE = 5.0
@@ -40,6 +43,7 @@ def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:
     parts = [f"{counts.ended}/{counts.units} ended"]
     parts += [f"{states['done']} done", f"{counts.working} running", f"{states['queued']} queued"]
     parts += [f"{states[state]} {state}" for state in ("failed", "stopped", "interrupted", "asking") if states[state]]
+    # Only what this driver has seen: units of earlier starts say nothing about the pace.
     if ended and counts.ended < counts.units:
         parts.append(f"{60 * ended / seconds:.1f} a minute")
         parts.append(f"{seconds_text(seconds / ended * (counts.units - counts.ended), tenths=False)} left")
@@ -166,7 +170,7 @@ def watch_fleet(out: Path) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         read_tasks(out)
         # Imported here: no other command needs the screen.
-        from .screen_parts import show_fleet
+        from .interactive import show_fleet
 
         code = asyncio.run(show_fleet(out))
         if not is_driven(out):
@@ -190,6 +194,7 @@ async def _print_changes(driver: FleetConnection) -> int:
     rows: tuple[UnitRow, ...] = ()
     async for status in driver.states():
         rows = status.rows
+        # The first state is the past, which `fleet status` shows.
         if ended is not None:
             for row in rows:
                 if row.ended and row.id not in ended:
@@ -202,3 +207,72 @@ async def _print_changes(driver: FleetConnection) -> int:
         return 1
     say(progress_text(count_rows(rows), 0, 0.0))
     return 0 if all(row.state == "done" for row in rows) else 1
+
+
+_PROMPT_WIDTH = 100
+
+
+def show_plan(units: Sequence[UnitTask], cluster: ClusterChoice | None, places: int | None) -> int:
+    """Print the plan and return the exit code: 0, or 1 if a unit cannot run as it is."""
+    if cluster is not None:
+        where, sandboxed = cluster.scheduler or f"a Dask cluster of {cluster.workers} on this machine", None
+    else:
+        where, sandboxed = f"this machine, {places or 1} at a time", walls_work(Path.cwd())
+    lines = plan_lines(units, where, sandboxed=sandboxed)
+    say("\n".join(lines))
+    return 1 if any(line.startswith("!") for line in lines) else 0
+
+
+def plan_lines(units: Sequence[UnitTask], where: str, *, sandboxed: bool | None) -> list[str]:
+    """Return the lines of the plan; those that begin with `!` name a unit that cannot run as it is.
+
+    Args:
+        where: the places that they run on.
+        sandboxed: True if commands can run in the sandbox there; None if that is not known yet.
+    """
+    lines: list[str] = []
+    for unit in units:
+        lines += [f"{unit.id}  {_line(unit.repo)} @ {_line(unit.ref)}", f"    prompt: {_line(unit.prompt)}"]
+        lines.append(f"    rights: {_rights(unit)}; {_limits(unit)}")
+        lines += [f"    verify: {_line(unit.verify)}"] if unit.verify else []
+        lines += [f"!   {problem}" for problem in _problems(unit, sandboxed=sandboxed)]
+    tasks = len({unit.task for unit in units})
+    head = f"{count_text(len(units), 'unit')} of {count_text(tasks, 'task')} on {where}"
+    return [*lines, "", f"{head}; nothing was started", _cost(units)]
+
+
+def _rights(unit: UnitTask) -> str:
+    rights = unit.permissions
+    rules = (("allow", rights.allow), ("ask", rights.ask), ("deny", rights.deny))
+    named = [f"{verdict} {', '.join(map(_line, names))}" for verdict, names in rules if names]
+    return "; ".join([f"mode {rights.mode.value}", *named])
+
+
+def _limits(unit: UnitTask) -> str:
+    model = f"model {_line(unit.model)}" if unit.model else "the model of the worker's settings"
+    budget = f"at most {money_text(unit.budget)}" if unit.budget is not None else "no budget of its own"
+    timeout = f"at most {seconds_text(unit.timeout)}" if unit.timeout is not None else "no time limit"
+    return f"{model}; {budget}; {timeout}"
+
+
+def _problems(unit: UnitTask, *, sandboxed: bool | None) -> list[str]:
+    problems: list[str] = []
+    if os.path.isabs(unit.repo) and not Path(unit.repo).is_dir():
+        problems.append("the repository does not exist here")
+    if unit.permissions.allow and sandboxed is False:
+        problems.append("its allow rules need the sandbox, which does not work here; it will fail")
+    return problems
+
+
+def _cost(units: Sequence[UnitTask]) -> str:
+    limited = [unit.budget for unit in units if unit.budget is not None]
+    without = len(units) - len(limited)
+    if not without:
+        return f"Cost: at most {money_text(sum(limited))}."
+    rest = f"{count_text(without, 'unit')} without a budget, which only the worker's settings limit"
+    return f"Cost: at most {money_text(sum(limited))} for {len(limited)}, and {rest}." if limited else f"Cost: {rest}."
+
+
+def _line(text: str) -> str:
+    line = " ".join(escaped(text).split())
+    return line if len(line) <= _PROMPT_WIDTH else f"{line[: _PROMPT_WIDTH - 1]}…"

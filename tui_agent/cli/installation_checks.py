@@ -13,15 +13,15 @@ from typing import Literal
 
 from tui_agent import __version__
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
-from tui_agent.tools.fetch_tool import can_fetch_pages
 from tui_agent.tools.media.image_files import can_scale_images, images_extra
+from tui_agent.tools.page_tools import can_fetch_pages
 from tui_agent.tools.processes.command_launcher import launcher_problem
 from tui_agent.trial.trials import Trials
 from tui_agent.workbench.configuration.effective_settings import Credentials
-from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.found_files import own_hooks, project_hooks
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import key_source, lacks_key, missing_extra, plugin_of, target_of
 from tui_agent.workbench.configuration.project_trust import FolderTrust, folder_trust, trust_for
@@ -222,8 +222,7 @@ def _tool_servers(directory: Path, folder: FolderTrust, loaded: LoadedSettings) 
 def _language_servers(directory: Path, settings: Settings) -> Iterator[Finding]:
     """Yield which language servers a start here would use, and which others are installed; nothing is started."""
     # Imported here, because the app loads this module, too.
-    from tui_agent.lsp.known_servers import installed_servers, settings_lines
-    from tui_agent.lsp.server_keeper import not_installed
+    from tui_agent.lsp.server_keeper import installed_servers, not_installed, settings_lines
 
     has_client = importlib.util.find_spec("pygls") is not None
     if settings.lsp and not has_client:
@@ -244,7 +243,7 @@ def _language_servers(directory: Path, settings: Settings) -> Iterator[Finding]:
 def _plugins(directory: Path, locations: Locations, settings: Settings) -> Iterator[Finding]:
     """Yield which plugins a start here uses, and why it does not use others; nothing without plugins."""
     # Imported here, because the app loads this module, too.
-    from .screen_parts import examine_plugins
+    from .interactive import examine_plugins
 
     found = examine_plugins(settings, directory, locations)
     if used := [plugin.entry.shown for plugin in found.plugins if plugin.is_used]:

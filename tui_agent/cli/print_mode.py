@@ -15,10 +15,10 @@ from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, open_trust_request
 from tui_agent.workbench.workbench import Workbench
 
+from .interactive import question_lines, screen_problems
 from .process.controlling_terminal import say
 from .process.log_file import log_loop_stalls, log_to_file
 from .process.process_setup import end_start
-from .screen_parts import question_lines, screen_problems
 
 if TYPE_CHECKING:
     from tui_agent.headless import Describe, HeadlessOptions
@@ -85,6 +85,7 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
     ):
         bench.hooks.begin()
         code = await run_headless(bench, headless, describe=describe or describe_briefly)
+    # After the session is closed: what happens to its worktree must not find it open.
     if options.extras.at_end is not None:
         await options.extras.at_end()
     return code
@@ -140,11 +141,13 @@ def _in_one_line(text: str) -> str:
 
 
 def _answer(offer: TrustRequest, read: Callable[[], str | None], say: Callable[[str], None]) -> TrustAnswer | None:
+    # Where nothing starts programs, the two kinds of yes mean the same.
     answers = _ANSWERS if offer.powers else _ANSWERS | _PLAIN_YES
     choices = f"t yes, without {offer.powers} · a yes, {offer.powers} too" if offer.powers else "y yes"
     while True:
         say(f"Apply them? enter no · {choices}")
         line = read()
+        # A pipe that ended has not answered: the question comes again.
         if line is None:
             return None
         if (answer := answers.get(line.strip().casefold())) is not None and (answer != "all" or offer.powers):

@@ -9,8 +9,18 @@ from .instructions import (
     load_own_instructions,
     load_project_instructions,
 )
-from .layers import CONTEXT_LAYER, LEGACY_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, system_parts, write_layer
-from .registry import ContextLayer, ContextRegistry, LayerChange, RegistrySnapshot
+from .registry import (
+    CONTEXT_LAYER,
+    LEGACY_LAYER,
+    OUTPUT_LAYER,
+    SYSTEM_LAYER,
+    ContextLayer,
+    ContextRegistry,
+    LayerChange,
+    RegistrySnapshot,
+    system_parts,
+    write_layer,
+)
 from .repair import UNANSWERED, PairingCheck, RepairResult, repair_messages
 from .tokens import estimate_content, estimate_message, estimate_text
 

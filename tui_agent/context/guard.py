@@ -22,17 +22,19 @@ from tui_agent.protocol.value_checks import (
 
 from .compaction import (
     LEFT_OUT,
+    as_transcript,
     build_replacement,
     condensed,
     cut_result,
+    digest,
     find_plan,
     goal_end,
     safe_cuts,
+    shortened,
     tail_start,
 )
 from .history import ConversationHistory
 from .tokens import CHARACTERS_PER_TOKEN, estimate_message
-from .transcript_text import as_transcript, digest, shortened
 
 Strategy = Literal["summary", "digest", "trim"]
 STRATEGIES: tuple[Strategy, ...] = ("summary", "digest", "trim")
@@ -128,6 +130,7 @@ class ContextGuard:
         """
         expect_kind("ContextGuard.options", options, (GuardOptions, type(None)), "GuardOptions or None")
         self.options = options or GuardOptions()
+        # Weak, because the conversations of sub-agents come and go.
         self._records: weakref.WeakKeyDictionary[ConversationHistory, _Record] = weakref.WeakKeyDictionary()
 
     def is_due(self, history: ConversationHistory, window: int) -> bool:
@@ -138,6 +141,7 @@ class ContextGuard:
             history.metadata.get(METADATA_KEY) != "off"
             and record.failures < MOST_FAILURES
             and history.length > record.length
+            # Last, because without an anchor it composes the system prompt.
             and history.estimated_tokens() >= self.options.trigger * window
         )
 
@@ -189,6 +193,7 @@ class ContextGuard:
                 "The compaction cannot be undone: its messages changed since. The conversation stays as it is."
             )
         record.done.pop()
+        # Of what came since, there is only an estimate; the tokens before the compaction were known.
         since = history.estimated_tokens() - last.tokens_after
         history.replace_messages({new.id: old for old, new in last.cut})
         if last.replacement is not None:
@@ -259,6 +264,7 @@ class ContextGuard:
             made = build_replacement(taken, text, plan, limit, with_goal=start == 0 and not goal_end(taken))
             return made if estimate_message(made) < taken_tokens else None
 
+        # The model is not asked if even an empty summary would not make it shorter.
         if put_together("") is None:
             return None
         version = history.version
@@ -267,6 +273,7 @@ class ContextGuard:
             summary = await summarise(as_transcript(taken, sizes.letters(sizes.window) // 2))
             if history.version != version:
                 raise CompactionError("The conversation changed during the compaction. It was not compacted.")
+        # Shortened, or each compaction would make the next digest longer.
         earlier = [shortened(found.summary, limit // 4, LEFT_OUT) for found in map(condensed, taken) if found]
         room = limit // 2 - sum(map(len, earlier))
         replacement = put_together(summary or "\n".join([*earlier, digest(taken, room)]))

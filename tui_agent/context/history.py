@@ -25,8 +25,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-from .layers import LEGACY_LAYER, write_layer
-from .registry import ContextRegistry, RegistrySnapshot
+from .registry import LEGACY_LAYER, ContextRegistry, RegistrySnapshot, write_layer
 from .repair import PairingCheck, RepairResult, repair_messages
 from .tokens import estimate_message, estimate_text
 
@@ -319,6 +318,7 @@ class ConversationHistory:
         if self.sound:
             return RepairResult(())
         repaired = repair_messages(self._messages)
+        # By identity, because a damaged conversation may use an id twice.
         known = {id(entry.message): entry for entry in self._entries}
         entries = [known.get(id(message)) or _bare_entry(message) for message in repaired.messages]
         self._start_over(entries)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from tui_agent.protocol.repository_files import repository_root, target_outside
+from tui_agent.protocol.regular_file import repository_root, target_outside
 
 from .registry import ContextLayer
 
@@ -131,10 +131,12 @@ def _read(path: Path, cut: list[str]) -> str:
     """Return the text of a file, or why it cannot be read; add the file to `cut` if it is too long."""
     try:
         with path.open("rb") as file:
+            # One byte more shows that something is left out.
             head = file.read(SIZE_CAP + 1)
     except OSError as error:
         return f"(This file could not be read: {error.strerror or error}.)"
     encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    # The cut may go through a character.
     text = head[:SIZE_CAP].decode(encoding, "ignore" if len(head) > SIZE_CAP else "replace").strip()
     if len(head) > SIZE_CAP:
         cut.append(str(path))
@@ -186,6 +188,7 @@ class _Imports:
                 self._texts.append(f"(@{name}: not imported, files import each other too deeply.)")
             elif self._target_outside(file) is not None:
                 self._texts.append(f"(@{name}: not imported, it is outside the workspace.)")
+            # The model cannot read a binary file.
             elif "\0" not in (imported := self._read(file)):
                 self.paths.append(file)
                 self._texts.append(f"Imported from {file}:\n\n{imported}")

@@ -1,7 +1,7 @@
 """Named layers of the system prompt (S4-27 … S4-32).
 
-Any part of the program may set its own layer; the text is composed on each read.
-"""
+Any part of the program may set its own layer; the text is composed on each read. The layers of the agent loop have
+reserved names, and priorities that put stable layers before changing ones, so that a provider can cache the prefix."""
 
 import itertools
 import weakref
@@ -14,10 +14,12 @@ from pydantic import Field
 from tui_agent.protocol.callbacks import FailureReport, Listener, log_failure
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import FrozenModel, JsonObject, UserBlock, joined_text
+from tui_agent.protocol.provider import SystemPart
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 SEPARATOR = "\n\n"
 
+# Not the time: two changes within a tick of it would have no order.
 _clock = itertools.count()
 
 
@@ -64,6 +66,7 @@ class ContextRegistry:
         self._changed_at: dict[str, int] = {}
         self._listeners: list[Listener[LayerChange]] = []
         self._report: FailureReport | None = None
+        # A registry that agents share must not keep each of them alive.
         self._children: weakref.WeakSet[ContextRegistry] = weakref.WeakSet()
         self._parent: ContextRegistry | None = None
         for layer in expect_items("ContextRegistry.layers", layers, None, "a list of ContextLayer"):
@@ -183,6 +186,7 @@ class ContextRegistry:
             crash = listener.notify(change)
             if crash is not None:
                 (self._nearest_report() or log_failure)(listener.name, crash)
+        # A copy, because a listener may give a registry another parent.
         for child in list(self._children):
             child._notify(change)
 
@@ -199,3 +203,49 @@ def _merged(below: ContextLayer | None, layer: ContextLayer) -> ContextLayer:
         return layer
     text = SEPARATOR.join(part for part in (below.text, layer.text) if part)
     return layer.model_copy(update={"content": text})
+
+
+SYSTEM_LAYER = "agentloop.system"
+"""Identity and task of the agent; priority 10."""
+
+LEGACY_LAYER = "_legacy_system"
+"""Layer that `ConversationHistory.system = …` sets; priority 50."""
+
+OUTPUT_LAYER = "agentloop.output"
+"""Format of the final answer; priority 60."""
+
+CONTEXT_LAYER = "agentloop.context"
+"""Facts of the current task; priority 100."""
+
+PRIORITIES = {SYSTEM_LAYER: 10, LEGACY_LAYER: 50, OUTPUT_LAYER: 60, CONTEXT_LAYER: 100}
+
+DYNAMIC_PRIORITY = 100
+"""Layers of this priority or above may change between requests; those below form the cacheable prefix."""
+
+
+def write_layer(registry: ContextRegistry, name: str, text: str, owner: str) -> bool:
+    """Set a reserved layer, or remove it if `text` is empty. Return True if anything changed.
+
+    Raises:
+        KeyError: `name` is not one of the reserved layers.
+    """
+    if not text:
+        return registry.remove(name) is not None
+    return registry.set(ContextLayer(name=name, content=text, priority=PRIORITIES[name], owner=owner))
+
+
+def layer_text(registry: ContextRegistry, name: str) -> str:
+    """Return the text of a layer; empty if it does not exist."""
+    layer = registry.get(name)
+    return layer.text if layer else ""
+
+
+def system_parts(registry: ContextRegistry) -> tuple[SystemPart, ...]:
+    """Return the system prompt in at most two parts, the stable one first; joined they equal `flat(tag="system")`."""
+    stable: list[str] = []
+    dynamic: list[str] = []
+    for layer in registry.layers("system"):
+        if layer.text:
+            (dynamic if layer.priority >= DYNAMIC_PRIORITY else stable).append(layer.text)
+    parts = (SystemPart(SEPARATOR.join(stable)), SystemPart(SEPARATOR.join(dynamic), stable=False))
+    return tuple(part for part in parts if part.text)

@@ -15,6 +15,7 @@ from itertools import count
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import is_array, is_object
+from tui_agent.protocol.setting_files import FOREIGN_TOOL_NAMES
 
 MAX_FRONT_MATTER = 16 * 1024
 """Most characters of the block."""
@@ -23,30 +24,10 @@ _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTI
 _PLAIN = re.compile(r"^(description|argument-hint):[ \t]+([^\s'\"|>].*)$", re.MULTILINE)
 """Values that people write without the quotes that YAML wants, such as `[issue] [label]`."""
 
-TOOL_NAMES = {
-    "bash": "bash",
-    "read": "read",
-    "write": "write",
-    "edit": "edit",
-    "multiedit": "edit",
+_TOOL_NAMES = {
+    **{name.lower(): tool for tool, names in FOREIGN_TOOL_NAMES.items() for name in names},
     "notebookedit": "edit",
-    "notebookread": "read",
-    "glob": "glob",
-    "grep": "grep",
     "ls": "glob",
-    "task": "agent",
-    "agent": "agent",
-    "webfetch": "fetch",
-    "websearch": "web_search",
-    "todowrite": "todo",
-    "bashoutput": "bash_output",
-    "taskoutput": "bash_output",
-    "killshell": "kill_bash",
-    "killbash": "kill_bash",
-    "taskstop": "kill_bash",
-    "skill": "skill",
-    "askuserquestion": "ask_user",
-    "exitplanmode": "present_plan",
     "all": "*",
 }
 """Our names for the tools of other agents, in lower case."""
@@ -113,6 +94,7 @@ class Document:
     def flag(self, key: str, *, default: bool) -> bool:
         """Return a field that is true or false; a value that is neither counts as the opposite of the default."""
         value = self.text(key).lower()
+        # These fields restrict: an unclear value counts as the restriction.
         return default if value in ("", *(_TRUE if default else _FALSE)) else not default
 
     def tools(self, key: str) -> tuple[str, ...] | None:
@@ -128,7 +110,8 @@ class Document:
         if not all(isinstance(part, str) for part in parts):
             raise FrontMatterError(f"`{key}` must list names of tools", self.line(key))
         names = [match[1] for part in parts for match in _TOOL.finditer(str(part))]
-        known = [TOOL_NAMES.get(name.lower(), name) for name in names]
+        known = [_TOOL_NAMES.get(name.lower(), name) for name in names]
+        # A command in the background must be read and stopped, too.
         return tuple(dict.fromkeys([*known, *(_BEHIND_BASH if "bash" in known else ())]))
 
 
@@ -214,6 +197,7 @@ class Arguments:
         try:
             return shlex.split(self.text)
         except ValueError:
+            # A single quote is text, as in `it's`.
             return self.text.split()
 
     def value(self, placeholder: str) -> str:

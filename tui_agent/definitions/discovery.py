@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.repository_files import repository_root, target_outside
+from tui_agent.protocol.regular_file import read_regular_file, repository_root, target_outside
+from tui_agent.protocol.setting_files import LENIENT_MODES, RecordFormat, as_list
 from tui_agent.protocol.visible_text import escaped
 
 from .definition_text import Document, FrontMatterError, bare, parse_document, unknown_placeholders
@@ -52,8 +51,6 @@ _FORMATS: dict[Kind, RecordFormat] = {
         frozenset(("hooks", "permissionMode", "permission", "permissions", "isolation")),
     ),
 }
-_LENIENT_MODES = ("default", "acceptEdits", "bypassPermissions", "auto")
-"""Permission modes that restrict nothing; the mode of the session counts."""
 _NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9][\w.-]*", re.ASCII)
 _SKILL_FILE = "SKILL.md"
 _File: TypeAlias = tuple[Path, str]
@@ -97,6 +94,7 @@ def read_definitions(places: Iterable[Place]) -> tuple[Found, ...]:
     found: list[Found] = []
     for place in places:
         for kind, path, name in _files(place, found):
+            # `.claude/skills` is often a link to `.agents/skills`.
             if (real := os.path.realpath(path)) not in seen:
                 seen.add(real)
                 found.append(_read(place, kind, path, name))
@@ -198,8 +196,10 @@ def _read(place: Place, kind: Kind, path: Path, name: str) -> Found:
 def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = content.decode("utf-16" if is_utf_16 else "utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    # Before it is taken apart, so that no field can have a hidden character.
     document = parse_document(escaped(text))
     document = replace(document, fields=_with_usual_names(kind, document.fields))
+    # Templates of such files have empty fields, which mean the same as missing ones.
     fields = {key: value for key, value in document.fields.items() if value not in ("", "null", "~", "false")}
     _expect_supported(kind, fields, document)
     named, notes = _noted(kind, name, fields, document)
@@ -277,7 +277,7 @@ def _tools(document: Document, allowed: str, forbidden: str) -> tuple[str, ...] 
 
 def _expect_supported(kind: Kind, fields: JsonObject, document: Document) -> None:
     changing = _FORMATS[kind].changing(fields)
-    if fields.get("shell") == "bash" or fields.get("permissionMode") in _LENIENT_MODES:
+    if fields.get("shell") == "bash" or fields.get("permissionMode") in LENIENT_MODES:
         changing = tuple(key for key in changing if key not in ("shell", "permissionMode"))
     if changing:
         line = min(document.line(key) for key in changing)

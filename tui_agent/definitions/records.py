@@ -143,16 +143,14 @@ class Definitions:
             if isinstance(one, Problem):
                 problems.append(one)
                 continue
-            kind = kind_of(one)
+            kind, reason = kind_of(one), ""
             if kind == "command" and one.name in built_in:
                 reason = f"/{one.name} is a built-in command"
-                problems.append(Problem(kind, one.source.shown, reason, name=one.name))
             elif kind == "command" and one.name in typed:
                 reason = f"the skill {typed[one.name].source.shown} has the name {one.name}, too"
-                problems.append(Problem(kind, one.source.shown, reason, name=one.name))
             elif (other := chosen.setdefault((kind, one.name), one)) is not one:
                 reason = f"{other.source.shown} has a {kind} of the name {one.name}, too, and comes first"
-                problems.append(Problem(kind, one.source.shown, reason, name=one.name))
+            problems += [Problem(kind, one.source.shown, reason, name=one.name)] if reason else []
         used = [_without_name(one, built_in) for one in chosen.values()]
         return cls(
             tuple(one for one in used if isinstance(one, Skill)),

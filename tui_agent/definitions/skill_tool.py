@@ -30,6 +30,7 @@ def skill_catalogue(skills: Sequence[Skill]) -> str:
     lines: list[str] = []
     room = MAX_CATALOGUE
     for skill in skills:
+        # One long description must not take the room of the others.
         line = f"- {skill.name}: {shortened(skill.description, CATALOGUE_DESCRIPTION)}"
         room -= len(line) + 1
         if room < 0:
@@ -54,6 +55,7 @@ class SkillTool(Tool):
     """Tool that returns the instructions of a skill. It changes nothing and never needs permission."""
 
     def __init__(self, skills: Sequence[Skill]) -> None:
+        # Other skills may call it by its folder; a name counts more than the folder of another skill.
         self._skills = {skill.folder.name: skill for skill in skills} | {skill.name: skill for skill in skills}
         schema: JsonObject = {
             "type": "object",

@@ -1,7 +1,6 @@
 """Execution of tool calls: the executor runs one call, the scheduler decides when each runs, options tune both."""
 
-from .approval_binding import call_digest
-from .approval_gate import ApprovalAnswer, ApprovalGate, Approver
+from .approval_gate import ApprovalAnswer, ApprovalGate, Approver, call_digest
 from .entry_points import execute_tool_calls
 from .execution_services import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .executor import ToolExecutor
@@ -22,9 +21,9 @@ from .outcomes import SkipReason, skip_tool_call
 from .pipeline.tool_execution import EarlyExecutions, ToolExecution
 from .process_hook import ProcessHook
 from .scheduling.call_batch import ToolExecutionResult
+from .scheduling.concurrency_gate import SteeringAnswer, SteeringGetter
 from .scheduling.scheduler import ToolScheduler
-from .scheduling.steering_poll import SteeringAnswer, SteeringGetter
-from .tool_registry import ForeignTool, ToolLike, ToolRegistry, as_tool, from_function
+from .tool_registry import ForeignTool, ToolLike, ToolRegistry, as_tool, as_tools, from_function
 from .validation import validate_tool_arguments
 
 __all__ = [
@@ -56,6 +55,7 @@ __all__ = [
     "ToolRegistry",
     "ToolScheduler",
     "as_tool",
+    "as_tools",
     "call_digest",
     "execute_tool_calls",
     "from_function",

@@ -14,8 +14,8 @@ from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions
 from .scheduling.call_batch import ToolExecutionResult
+from .scheduling.concurrency_gate import SteeringGetter
 from .scheduling.scheduler import ToolScheduler
-from .scheduling.steering_poll import SteeringGetter
 from .tool_registry import ToolLike, ToolRegistry
 
 

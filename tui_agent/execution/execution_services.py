@@ -9,8 +9,7 @@ from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.tool import Tool, ToolResources, ToolResult
 
-from .approval_binding import Identity, identity_of
-from .approval_gate import ApprovalGate
+from .approval_gate import ApprovalGate, Identity, identity_of
 from .hook_bus import HookBus
 from .options import ExecutionOptions
 from .tool_registry import ToolRegistry

@@ -4,7 +4,7 @@
 |---|---|
 | 0 receive | this module |
 | 1–7 parse, find the tool, validate, floor, input guardrails, hooks, judgement | `pipeline/admission` |
-| 8–9 approval, and a new judgement after every wait | `pipeline/question_stage`, `pipeline/approval_stage` |
+| 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage`, `pipeline/approval_stage` |
 | 10 turn and permit | `scheduling/concurrency_gate` |
 | 11 run | `pipeline/run_tool`, `pipeline/tool_execution` |
 | keep, ask about or discard what it changed in a trial | `pipeline/settle_changes` |
@@ -49,7 +49,7 @@ from .pipeline.admission import (
     settle,
     settle_and_judge,
 )
-from .pipeline.approval_stage import ask_user, needs_approval
+from .pipeline.approval_stage import ask_question, ask_user, needs_approval
 from .pipeline.call_state import (
     CallState,
     ConcurrencySlots,
@@ -61,7 +61,6 @@ from .pipeline.call_state import (
     accesses_of,
 )
 from .pipeline.finish_call import finish_call
-from .pipeline.question_stage import ask_question
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
 from .tool_registry import ToolLike, ToolRegistry
@@ -110,6 +109,7 @@ class ToolExecutor:
         if policy is not None:
             expect_members("policy", policy, POLICY_MEMBERS, "a permission policy or None")
         registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        # Judged in one directory and run in another, a call would not be judged at all.
         registry.expect_directory(getattr(policy, "workspace", None), "the policy")
         self.services = ExecutionServices(
             registry=registry,
@@ -128,6 +128,7 @@ class ToolExecutor:
 
     def set_options(self, options: ExecutionOptions) -> None:
         """Replace the options, for every stage that begins from now on."""
+        # A new record: a stage that is running keeps the options it began with.
         self.services = replace(self.services, options=options)
 
     def publishing_to(self, bus: Publisher, *, agent: str, judges: bool = True) -> "ToolExecutor":
@@ -135,6 +136,7 @@ class ToolExecutor:
         requests, and all effects of a call published before its end. Unless it `judges`, it has no permissions."""
         other = copy(self)
         other.services = replace(self.services, publisher=bus, agent=agent, waits_for_effects=False)
+        # What the user typed needs no permission; hooks and guardrails still see it.
         if not judges:
             other.services = replace(other.services, policy=None)
         return other
@@ -163,6 +165,7 @@ class ToolExecutor:
     def publish_queued(self, state: CallState, early: Verdict | None = None) -> None:
         """Publish that a call was received and, if its early verdict is known, whether the user will be asked."""
         call, prepared = state.received.call, state.prepared
+        # A guess would be worse than silence: a front end shows a question that never comes.
         known = self.services.policy is None or early is not None
         queued = ToolQueued(
             call_id=call.id,
@@ -184,10 +187,12 @@ class ToolExecutor:
         the files of that moment.
         """
         options, policy, prepared = self.services.options, self.services.policy, state.prepared
+        # The other strategies order the whole message, which is not known yet.
         if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
             return None
         if isinstance(prepared, RefusedCall) or state.alone:
             return None
+        # A sub-agent whose answer breaks off could not be taken over as it is.
         may_change = options.stream_tools == "allowed" and not prepared.tool.ends_calls_of_its_own
         accesses = None if prepared.is_harmless or may_change else accesses_of(prepared.tool, prepared.arguments)
         if not prepared.is_harmless and not may_change and not (accesses is not None and accesses.keeps):
@@ -203,6 +208,7 @@ class ToolExecutor:
 
     def publish_start(self, state: CallState) -> None:
         """Publish the start of a call before it runs, unless it is over or may take over an earlier execution."""
+        # An adopted execution has published its start already.
         if state.finished is None and state.run.claimed is None:
             publish_start(self.services, state)
 
@@ -213,12 +219,14 @@ class ToolExecutor:
             outcome = await finish_call(self.services, state, await self._outcome(state))
         except Exception as error:
             # The tool, the policy or the engine failed outside of the tool's run: the other calls continue.
+            # A result that says so is worth more than a run that ends: the model can work without this call.
             outcome = self._failed(state, error)
         finally:
             # Executions that survive their response discard what is left when the response is over.
             execution = state.run.execution
             if state.run.early is None and execution is not None and execution.proposal is not None:
                 await execution.discard_proposal()
+            # Also when the task is cancelled: a call without a result makes the conversation invalid.
             self.end(state, outcome or cut_off_outcome(state))
 
     async def admit(self, state: CallState) -> None:
@@ -226,6 +234,7 @@ class ToolExecutor:
 
         `execute` does this unless it was done before.
         """
+        # Set first, so that `execute` never admits a call that is being admitted.
         state.admission.begun = True
         if state.stopping is not None:
             return
@@ -254,6 +263,7 @@ class ToolExecutor:
 
     def _failed(self, state: CallState, error: Exception) -> Outcome:
         outcome = crashed(state.received.call.name, Crash(error), self.services.options.error_traceback)
+        # Before its start nothing can have happened, so the plain error is the truth.
         if not state.started:
             return outcome
         what = f"The engine failed while it handled this call ({outcome.result.text})."
@@ -281,6 +291,7 @@ class ToolExecutor:
         options = self.services.options
         run = state.run
         if run.metrics and not run.metrics_passed and run.channel is not None and run.channel.reporting != "live":
+            # Measured but never checked: a guardrail may have withheld exactly these.
             run.metrics = {}
         if options.balanced_start or (options.start_unknown and outcome.status == "not_found"):
             publish_start(self.services, state)

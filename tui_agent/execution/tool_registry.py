@@ -4,7 +4,8 @@ into a `Tool`.
 
 import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.function_tool import function_tool
+from tui_agent.protocol.function_tool import expect_deps, function_tool
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.tool import ExecutionMode, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_result import RESULT_FIELDS, as_tool_result
@@ -124,6 +125,31 @@ def as_tool(thing: ToolLike) -> Tool:
     return tool
 
 
+def as_tools(name: str, things: object, deps: object) -> tuple[Tool, ...]:
+    """Return a list of tools and functions as tools that find what they need in their context.
+
+    Args:
+        name: the field, for the error.
+        things: the list.
+        deps: the object that tools find in their context.
+
+    Raises:
+        ConfigurationError: it is not a list, one of them is not a tool, or it needs other `deps`.
+    """
+
+    def made(place: int, thing: ToolLike) -> Tool:
+        try:
+            return as_tool(thing)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{name}[{place}]: {error}") from error
+
+    items = expect_items(name, things, None, "a list of tools and functions")
+    tools = tuple(made(place, thing) for place, thing in enumerate(items))
+    for tool in tools:
+        expect_deps(tool, deps)
+    return tools
+
+
 def from_function(
     execute: FourArguments | TwoArguments | None,
     *,
@@ -209,6 +235,10 @@ def _spec(name: object, description: object, schema: object) -> ToolSpec:
         raise ConfigurationError(f"{name!r} is not a tool: {lines}") from error
 
 
+def _accept(tool: Tool) -> None:
+    pass
+
+
 class ToolRegistry:
     """Tools by their exact name, in the order they were added."""
 
@@ -219,6 +249,8 @@ class ToolRegistry:
         """
         self._all: dict[str, Tool] = {}
         self._directory: tuple[Path, str] | None = None
+        self.expect: Callable[[Tool], object] = _accept
+        """Refuses tools that are added later and that this agent cannot serve."""
         self.only: Callable[[str], bool] | None = None
         """Returns True for the names of the tools that may be used for now; the others are hidden. None: all may."""
         for tool in () if tools is None else expect_items("tools", tools, None, "a list of tools and functions"):
@@ -229,14 +261,27 @@ class ToolRegistry:
 
         Raises:
             ConfigurationError: it is not a tool, its name is taken (with two tools of one name every request would
-                fail), or it works in another directory than the agent.
+                fail), it works in another directory than the agent, or `expect` refuses it.
         """
         added = as_tool(tool)
         if added.name in self._all:
             raise ConfigurationError(f"there is already a tool named {added.name}; rename or remove one of them")
         self.expect_directory(added.working_directory, f"the tool {added.name}")
+        self.expect(added)
         self._all[added.name] = added
         return added
+
+    @contextmanager
+    def extra(self, tools: object) -> Generator[None]:
+        """Add tools while the context is open (S4-41).
+
+        Raises:
+            ConfigurationError: one of them cannot be added.
+        """
+        with ExitStack() as added:
+            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
+                added.callback(self.remove, self.add(tool).name)
+            yield
 
     @property
     def working_directory(self) -> Path | None:

@@ -114,9 +114,11 @@ class LocalBackend:
             yield await self._messages.get()
 
     async def _serve(self, number: int) -> None:
+        # A name of its own for each place, so that a row names where its unit runs.
         host = replace(self._host, worker=f"{self._host.worker}-{number}")
         while True:
             unit_id = await self._units.get()
+            # One for each start, as on a cluster: what was meant for an earlier one is not read.
             inbox = self._inboxes[unit_id] = asyncio.Queue[DriverMessage]()
             try:
                 await run_unit(unit_id, DriverLink(self._messages.put, inbox.get), host)

@@ -159,8 +159,10 @@ class DaskBackend:
     async def _connect(self) -> None:
         """Connect, and submit what has not ended."""
         self._client = await connect(self._scheduler)
+        # A new name for each connection: messages of units of the old one reach no one.
         name = f"tui-agent-fleet-{secrets.token_hex(8)}"
         self._queue = await Queue(name, client=self._client, maxsize=MOST_MESSAGES)
+        # The scheduler publishes each worker that comes or goes; asking it for them every time would cost a round trip.
         self._client.subscribe_topic("all", self._note_worker)
         await self._look_at_workers()
         for unit in self._units.values():
@@ -175,12 +177,14 @@ class DaskBackend:
                 first = await queue.get()
                 for data in (first, *await queue.get(batch=True)):
                     self._incoming.put_nowait(pickle.loads(data))
+                # Only then the next: what waits here is no longer counted by the queue, whose limit slows the units.
                 await self._incoming.join()
 
     def _submit(self, unit: _Unit) -> None:
         unit.number += 1
         unit.inbox = None
         key: JobKey = (self._queue.name, unit.id, unit.number)
+        # Retries are for exceptions of a task; after the death of a worker, Dask repeats it anyway.
         unit.future = self._client.submit(self._job, *key, key=key, pure=False, retries=0)
 
     async def _watch(self) -> None:
@@ -206,6 +210,7 @@ class DaskBackend:
     async def _reconnect(self) -> None:
         """Find the scheduler again."""
         _LOG.warning("the connection to the scheduler at %s was lost", self._scheduler.address)
+        # The new scheduler knows none of them, and no other message would end the spans of their units.
         for address in list(self._threads):
             self._lose(address, "the connection to the scheduler was lost")
         deadline = asyncio.get_running_loop().time() + self._reconnect_seconds
@@ -239,6 +244,7 @@ class DaskBackend:
         error = await unit.future.exception()
         if not isinstance(error, KilledWorker):
             reason = f"the worker could not run it: {reason_of(error)}"
+        # The workers may have died of something else than this unit.
         elif unit.number < MOST_SUBMISSIONS:
             return self._submit(unit)
         else:
@@ -306,6 +312,7 @@ class DaskBackend:
                 futures = [unit.future for unit in self._units.values() if unit.future is not None]
                 for unit in self._units.values():
                     unit.inbox = None
+                # From here on, a message of a unit is of none that is known, and is dropped.
                 self._units.clear()
                 if self._client.status == "running":
                     await self._client.cancel(futures, force=True)

@@ -55,11 +55,14 @@ async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[S
     security: Any = Security.temporary()  # pyright: ignore[reportUnknownMemberType] - its options have no types
     options: dict[str, Any] = {
         "n_workers": choice.workers,
+        # A unit waits for its process, so that more threads would only hide how many units run.
         "threads_per_worker": 1,
         "processes": True,
+        # Events of units pass through a worker, and Dask would pause or kill one that has many of them.
         "memory_limit": 0,
         "host": "127.0.0.1",
         "protocol": "tls://",
+        # A free port even though the page is off: Dask binds it all the same, and a second fleet would find it taken.
         "dashboard_address": "127.0.0.1:0",
         "worker_dashboard_address": "127.0.0.1:0",
         "scheduler_kwargs": {"dashboard": False},
@@ -88,6 +91,7 @@ async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[S
 
 def _reason(error: BaseException) -> str:
     """Return the first cause of an error in one line."""
+    # Dask wraps what happened in errors of its own start-up, which do not say what it was.
     while error.__cause__ is not None:
         error = error.__cause__
     return " ".join(str(error).split()) or type(error).__name__
@@ -108,6 +112,7 @@ def security_for(address: str, tls: TlsFiles) -> Security | None:
         raise ConfigurationError(
             f"{address!r} is not the address of a scheduler: write tcp://HOST:PORT or tls://HOST:PORT"
         )
+    # A client of Dask sends pickles, and unpickles what comes back: both can run code.
     if parts.scheme == "tcp":
         if any((tls.ca, tls.cert, tls.key)):
             raise ConfigurationError(f"certificates are only for an encrypted connection: write tls:{address[4:]}")
@@ -127,6 +132,7 @@ def is_loopback(address: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
+        # Other names are looked up, and what they mean can change between the check and the connection.
         return host == "localhost"
 
 
@@ -158,6 +164,7 @@ async def connect(scheduler: Scheduler) -> Any:
         security=scheduler.security,
         asynchronous=True,
         timeout=CONNECT_SECONDS,
+        # A default client would be used by whatever else of this process imports Dask.
         set_as_default=False,
     )
     try:
@@ -169,6 +176,7 @@ async def connect(scheduler: Scheduler) -> Any:
             f"no scheduler answers at {scheduler.address} ({error}). Start one with `dask scheduler`, or leave out "
             "--scheduler"
         ) from None
+    # Also if the wait is cancelled: an open client keeps its connection.
     except BaseException:
         await client.close(timeout=1)
         raise
@@ -195,4 +203,5 @@ def check_versions(versions: Mapping[str, Any]) -> None:
 def _versions_of(found: Mapping[str, Any]) -> dict[str, str]:
     packages = found["packages"]
     named = {package: str(packages.get(package) or "") for package in _PACKAGES}
+    # The third number of Python changes no pickle.
     return {"Python": ".".join(str(packages["python"]).split(".")[:2]), **named}

@@ -57,6 +57,7 @@ class UnitJobs(WorkerPlugin):
     def transition(self, key: Any, start: str, finish: str, **_kwargs: Any) -> None:
         """Receive a change of a task's state from Dask; `released` while it executes means a cancellation."""
         job = self.running.get(key)
+        # Dask runs a coroutine to its end whatever becomes of its task, so that it is cancelled here.
         if job is not None and start in ("executing", "long-running") and finish == "released":
             job.cancel()
 
@@ -64,6 +65,7 @@ class UnitJobs(WorkerPlugin):
         """Run a unit until it has ended, or until its task is cancelled."""
         place = WorkerPlace(str(worker.name), Path(worker.local_directory))
         link = await _linked(key, worker)
+        # Waited for and not awaited: the task that runs a unit does not fail when the unit is cancelled.
         async with asyncio.TaskGroup() as group:
             self.running[key] = running = group.create_task(_run(run(key[1], link, place)))
             try:
@@ -111,6 +113,7 @@ async def count_jobs(queue: str, dask_worker: Any) -> int:
 
 async def _jobs_of(worker: Any) -> UnitJobs:
     """Return the units of a worker."""
+    # By name: Dask keeps one plugin for the life of a worker, which may serve many fleets.
     if _PLUGIN not in worker.plugins:
         await worker.plugin_add(UnitJobs(), name=_PLUGIN)
     return worker.plugins[_PLUGIN]

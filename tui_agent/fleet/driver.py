@@ -112,6 +112,7 @@ class FleetDriver:
         Raises:
             ConfigurationError: a record cannot be read.
         """
+        # Read before anything is written: it is the last moment at which an earlier driver was alive.
         last_sign = self.directory.last_sign()
         for record in read_records(self.directory.path):
             match record.get("type"):
@@ -131,12 +132,15 @@ class FleetDriver:
         for unit_id, unit in self.units.items():
             files = self.directory.load_unit(unit_id)
             row = unit.row
+            # The journal counts them again, event by event.
             unit.row = row.model_copy(update={"step": 0, "unknown_effects": 0})
             for line in files.journal.splitlines():
                 unit.apply(line)
+            # Its events end in `verifying`: that its check passed is only in the record.
             if row.state == "done":
                 unit.row = row
             if unit.row.state != "done":
+                # Otherwise a reader would take the result of the earlier end for that of this run.
                 self.directory.forget_result(unit_id)
                 unit.queue()
 
@@ -250,6 +254,7 @@ class FleetDriver:
         row: JsonObject = json.loads(unit.row.model_dump_json(exclude={"unit"}))
         end: JsonObject = {"type": "ended", "unit": message.unit_id, "row": row}
         if message.verified is False:
+            # Its end is what the model reads when the unit continues; the whole is in `verify.txt`.
             end["verify_output"] = message.verify_output[-4_000:]
         await self._record(end)
         self._changed.set()
@@ -265,6 +270,7 @@ class FleetDriver:
                     await self._end(UnitEnded(unit.row.id, unit.row.epoch, None, STOPPED))
 
     def _look_for_end(self) -> None:
+        # Not when the queue is empty: a unit whose worker died is in no queue until Dask starts it again.
         if all(unit.row.ended for unit in self.units.values()):
             self._over.set()
 
@@ -291,6 +297,7 @@ class FleetDriver:
         epoch = unit.row.epoch
         spans: list[JsonObject] = [span.model_dump(mode="json") for span in unit.row.spans]
         await self._record({"type": "granted", "unit": claim.unit_id, "epoch": epoch, "spans": spans})
+        # Read only now: until the new epoch was recorded, the worker before could still add to it.
         files = await self._saved(lambda: self.directory.load_unit(claim.unit_id))
         if claim.unit_id in self._stopping:
             # Stopped meanwhile: a worker that has no grant yet does not know the unit.
@@ -305,6 +312,7 @@ class FleetDriver:
             options=self._options,
             journal=files.journal,
             base=self._bases.get(claim.unit_id, ""),
+            # Once: if the worker is lost, the note is in the journal that the next start gets.
             note=self._notes.pop(claim.unit_id, ""),
             bundles=files.bundles,
             used=unit.used,
@@ -335,6 +343,7 @@ class FleetDriver:
             self._stopping.add(unit_id)
             if not unit.row.spans or unit.row.spans[-1].ended is not None:
                 await self._end(UnitEnded(unit_id, unit.row.epoch, None, STOPPED))
+            # A unit without a process yet has no step after which it could stop.
             elif now or unit.row.state in ("starting", "resuming"):
                 await self._backend.send(unit_id, UnitCancelled(STOPPED))
             else:
@@ -350,6 +359,7 @@ class FleetDriver:
         """Deny what no one is there to answer."""
         denied: set[tuple[str, str]] = set()
         while self.denies_questions:
+            # A viewer may be asking the user at this moment.
             questions = () if self.viewers else self.questions
             about = {(one.unit_id, one.request.request_id): one.request for one in questions}
             waiting = set(about)
@@ -368,11 +378,13 @@ class FleetDriver:
     async def _slow_down(self, met: RateLimitMet) -> None:
         """Let the whole fleet wait."""
         seconds = self._limits.meet(met.wait)
+        # Units that asked at the same time report the same limit once more.
         if seconds is None:
             return
         self.tell(f"a rate limit was met; the fleet waits {seconds:.0f} s")
         pause = json.dumps({"type": "pause", "seconds": round(seconds, 1)}).encode()
         for unit in self.units.values():
+            # The others have no process yet, and their grants wait for the end of the pause.
             if unit.row.state in ("running", "asking"):
                 await self._backend.send(unit.row.id, UnitInput(pause))
 
@@ -399,6 +411,7 @@ class FleetDriver:
             self._changed.clear()
             began = clock()
             await self._saved(partial(self.directory.save_status, self.status))
+            # In relation to its cost: a fleet of thousands of units would spend its time on copies.
             await asyncio.sleep(max(STATUS_PAUSE, STATUS_SHARE * (clock() - began)))
             await self._changed.wait()
 

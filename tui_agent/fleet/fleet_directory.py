@@ -125,6 +125,7 @@ class FleetDirectory:
         """Write events for viewers, deltas included; facts must be in the journal already."""
         path = self.unit(unit_id) / STREAM
         try:
+            # Removed and not truncated: a viewer that reads it notices the removal, and finishes the old file first.
             if path.exists() and path.stat().st_size > LARGEST_STREAM:
                 path.unlink()
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -147,6 +148,7 @@ class FleetDirectory:
         commits = self.unit(unit_id) / "commits"
         commits.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
         number = len(list(commits.glob("*.bundle")))
+        # Its numbers are in the name, so that a look at the directory tells what fits the journal.
         self._replace(str(commits / f"{number:06}-{first_seq}-{last_seq}.bundle"), bundle)
         sync_directory(commits)
 
@@ -159,6 +161,7 @@ class FleetDirectory:
         self.hide_events(unit_id)
         path = home / JOURNAL
         journal = path.read_bytes() if path.exists() else b""
+        # A line without its end was cut off by a kill and never counted.
         journal = journal[: journal.rfind(b"\n") + 1]
         last_seq = _last_seq(journal)
         bundles: list[bytes] = []
@@ -201,6 +204,7 @@ class FleetDirectory:
         """Return the path for the driver's socket, which does not exist. `control.sock` leads to it."""
         address = self.path / "control.sock"
         address.unlink(missing_ok=True)
+        # `bind` refuses a longer path, and the user chooses `OUT`.
         if len(os.fsencode(address)) <= LONGEST_SOCKET_PATH:
             return address
         private = Path(tempfile.mkdtemp(prefix="tui-agent-fleet-"))
@@ -219,6 +223,7 @@ class FleetDirectory:
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(descriptor, rest) :]
+                # The worker forgets an event as soon as the driver has taken it.
                 os.fdatasync(descriptor)
             except OSError:
                 with suppress(OSError):
@@ -296,6 +301,7 @@ def is_driven(path: Path) -> bool:
     """True if a driver works on the fleet."""
     try:
         # A fleet that is only kept may be on a medium that cannot be written.
+        # A driver that was killed leaves its files, but the kernel releases its lock.
         os.close(_locked(path, os.O_RDONLY))
     except ConfigurationError:
         return True
@@ -309,6 +315,7 @@ def _locked(path: Path, access: int = os.O_RDWR | os.O_CREAT) -> int:
     # A reader that only looks holds it for a moment.
     for _ in range(_TRIES):
         try:
+            # On the file and not in it: a process id that was written down may be that of another program by now.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(_PAUSE)

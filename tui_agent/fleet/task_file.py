@@ -19,7 +19,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 
 MOST_UNITS = 100_000
 _SHORTEST_TOKEN = 20
@@ -75,6 +75,7 @@ def read_toml_tasks(content: bytes, directory: Path) -> tuple[UnitTask, ...]:
         raise ConfigurationError("no [[task]]: each task needs one, with at least `repo`")
     text = content.decode("utf-8-sig")
     headers = [number for number, line in enumerate(text.split("\n"), 1) if _TASK_HEADER.match(line)]
+    # Tasks may also be written as an inline array, which has no header to name.
     places = headers if len(headers) == len(tasks) else [1] * len(tasks)
     lines = text.split("\n")
 
@@ -190,6 +191,7 @@ def _attempts(task: _Task, number: str, directory: Path) -> list[UnitTask]:
 def _check_names(task: _Task, fields: Mapping[str, str]) -> None:
     """Refuse a field that seems to be a misspelled key or has one brace too many, and fields in a command."""
     for name in fields:
+        # Every unknown key is a field of the prompt, so that a misspelled one would be dropped without a word.
         near = difflib.get_close_matches(name, _Task.model_fields, 1, 0.82)
         if near and f"{{{name}}}" not in task.prompt:
             raise _FieldError(name, f"unknown, and the prompt does not use it; did you mean {near[0]}?")
@@ -227,6 +229,7 @@ def _filled(field: str, text: str, values: Mapping[str, str]) -> str:
 
 def _repository(repo: str, directory: Path) -> str:
     """Return the absolute path, or the URL, of a repository."""
+    # Git would read the dash as that of an option.
     if "\0" in repo or "\n" in repo or repo.startswith("-"):
         raise _FieldError("repo", "not a path or URL")
     if "://" in repo:
@@ -234,6 +237,7 @@ def _repository(repo: str, directory: Path) -> str:
             parts = urlsplit(repo)
         except ValueError:
             raise _FieldError("repo", "not a URL") from None
+        # The URL is stored in `OUT`, and the workers show it in their process lists.
         if parts.password is not None or len(parts.username or "") >= _SHORTEST_TOKEN:
             raise _FieldError(
                 "repo", "a URL with a password or a token; use a credential helper of git on the workers instead"

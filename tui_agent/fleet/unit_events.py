@@ -24,6 +24,7 @@ _HEAD = 1_000
 
 def type_of(line: bytes) -> str:
     """Return the type of an event's line; empty for anything else."""
+    # Not parsed as JSON: a result may be megabytes long, and every line passes here.
     found = _TYPE.search(line, 0, _HEAD)
     return found[1].decode() if found else ""
 
@@ -157,6 +158,7 @@ class UnitLines:
         number = seq_of(line)
         if number <= self._last:
             return False
+        # A delta that is shown first must not hide a fact before it, which the journal brings later.
         if type_of(line) not in DELTAS:
             self._last = number
         return True
@@ -182,5 +184,6 @@ def _whole_lines(file: BinaryIO) -> list[bytes]:
     """Return the rest of a file without an unfinished line, which the next look reads."""
     content = file.read()
     end = content.rfind(b"\n") + 1
+    # The driver may be in the middle of a write.
     file.seek(end - len(content), os.SEEK_CUR)
     return content[:end].splitlines()

@@ -40,6 +40,7 @@ def journal_state(journal: bytes) -> JournalState:
     """Return how far a unit came."""
     begun = done = False
     for line in journal.split(b"\n"):
+        # Sub-agents have runs of their own, whose ends are not that of the unit.
         if depth_of(line):
             continue
         match type_of(line):
@@ -62,6 +63,7 @@ def session_id(task: UnitTask) -> str:
 def first_message(granted: UnitGranted) -> bytes | None:
     """Return the first line for the process; None if there is nothing left to ask for."""
     state = journal_state(granted.journal)
+    # Without the prompt in the conversation, a note about its check would be the first thing that the model reads.
     if granted.note and state.begun:
         text = granted.note
     elif state.done:
@@ -77,6 +79,7 @@ def unit_argv(program: tuple[str, ...], granted: UnitGranted) -> list[str]:
     argv = [*program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--include-deltas"]
     argv += ["--permission-mode", rights.mode.value]
     for option, rules in (("--allow", rights.allow), ("--ask", rights.ask), ("--deny", rights.deny)):
+        # In one word: a rule may begin with a dash.
         argv += [f"{option}={rule}" for rule in rules]
     argv += [f"--model={task.model}"] if task.model else []
     return [*argv, *granted.options, "--resume" if granted.journal else "--session", session_id(task)]
@@ -89,6 +92,7 @@ def unit_environment(task: UnitTask, inherited: Mapping[str, str], home: Path) -
     """
     environment = dict(inherited)
     if settings := inherited.get("TUI_AGENT_HOME"):
+        # The variable covers settings and sessions alike, so that a link leads back to the settings.
         own = home / "home"
         own.mkdir(mode=0o700)
         (own / "config").symlink_to(Path(settings).absolute() / "config")
@@ -130,6 +134,7 @@ _SHORTEST_SECRET = 6
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
     """Return a text with the values of secret variables hidden."""
     values = {value for name, value in environment.items() if _hides(name, value)}
+    # The longest first: one secret may be the beginning of another.
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, "***")
     return text
@@ -228,6 +233,7 @@ def dying_with_us() -> tuple[str, ...]:
 
     Blocks.
     """
+    # A worker that is killed runs no code that could end its units.
     argv = ("setpriv", "--pdeathsig", "KILL", "--")
     try:
         subprocess.run((*argv, "true"), capture_output=True, check=True, timeout=10)

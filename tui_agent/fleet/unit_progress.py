@@ -56,6 +56,7 @@ class UnitProgress:
     def apply(self, line: bytes) -> RateLimitMet | None:
         """Apply an event that is saved, if it is newer than the last one."""
         self.last_seq = max(self.last_seq, seq_of(line))
+        # Most events change no row, and to read one as a record costs far more than to find its type.
         if type_of(line) not in _TOLD:
             return None
         try:
@@ -80,11 +81,13 @@ class UnitProgress:
     def restore_end(self, row: UnitRow) -> None:
         """Take the row that a driver recorded at the unit's end; the time limit counts from there."""
         self.row = row
+        # A retry has the whole time again; a lost worker has not.
         self._settled = len(row.spans)
 
     def begin(self, worker: str, epoch: int) -> None:
         """Note that a worker got the unit."""
         span = WorkerSpan(worker=worker, started=now_ms())
+        # The epoch, and not the journal: a worker that died before its first event has already claimed.
         state: UnitState = "starting" if epoch == 1 else "resuming"
         self.questions.clear()
         self._change(state=state, epoch=epoch, spans=(*self._ended_spans(lost=True), span), reason="", verified=None)
@@ -201,6 +204,7 @@ class RateLimits:
             self._wait = min(LONGEST_WAIT, 2 * self._wait)
         self._last = now
         until = now + min(LONGEST_WAIT, max(wait, self._wait))
+        # Requests of many units meet the same limit within a second.
         if until <= self._until + 1.0:
             return None
         self._until = until

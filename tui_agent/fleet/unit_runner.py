@@ -75,6 +75,7 @@ async def run_unit(unit_id: str, link: DriverLink, host: UnitHost) -> None:
 
     On cancellation its processes are killed and its files removed.
     """
+    # Random: an answer to an earlier start of this unit may still be in the inbox.
     claim = secrets.token_hex(8)
     await link.send(UnitClaimed(unit_id, claim, host.worker, host.confine is not None))
     while True:
@@ -110,6 +111,7 @@ class _UnitRun:
             async with asyncio.TaskGroup() as tasks:
                 work = tasks.create_task(self._guarded(self._work_in_time(tasks)))
                 listening = tasks.create_task(self._listen(work))
+                # Waited for and not awaited: a cancel of the unit must not end the record of what it did.
                 await asyncio.wait([work])
                 await asyncio.wait([tasks.create_task(self._guarded(self._finish()))])
                 listening.cancel()
@@ -149,9 +151,11 @@ class _UnitRun:
     async def _prepare(self) -> UnitWorktree:
         """Make the worktree, in the state of the last report."""
         task, granted = self._task, self._granted
+        # The prompt of a fleet reaches repositories of strangers, whose text may ask for what the rules allow.
         if task.permissions.allow and self._host.confine is None:
             raise UnitFailureError("its rules allow calls, which needs a sandbox, and there is none on this worker")
         await asyncio.to_thread(_make_home, self._home)
+        # One copy for each repository and worker: a hundred units fetch once.
         mirror = await updated_mirror(self._host.mirrors, task.repo, self._host.work)
         base = granted.base or await resolve_ref(mirror, task.ref)
         worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
@@ -164,6 +168,7 @@ class _UnitRun:
 
     async def _run_process(self, tasks: asyncio.TaskGroup, worktree: UnitWorktree, message: bytes) -> None:
         environment = await asyncio.to_thread(unit_environment, self._task, self._host.environment, self._home)
+        # From the end of what it resumes, whose calls are recorded already.
         journal = JournalTail(journal_path(self._task, environment), len(self._granted.journal))
         process = await self._start(worktree, message, environment)
         pump = tasks.create_task(self._guarded(self._pump(process, worktree, journal)))
@@ -189,6 +194,7 @@ class _UnitRun:
         argv = unit_argv(self._host.program, self._granted)
         process = await start_process(argv, worktree.path, environment, self._home / "stderr.log")
         self._process = process
+        # What the user sent while the worktree was made follows the prompt.
         for line in (message, *self._early_input):
             process.put(line)
         return process
@@ -205,6 +211,7 @@ class _UnitRun:
                 await self._events.flush()
                 if idle:
                     idle = False
+                    # A headless program ends with its input, and not with its run.
                     await process.close_input()
                 continue
             if line is None:
@@ -291,6 +298,7 @@ class _UnitRun:
         """Record the last state and make the patch."""
         if self._worktree is None:
             return
+        # The time limit may be over by then, and the work would be lost with it.
         async with asyncio.timeout(FINISH_TIMEOUT):
             await self._worktree.record("end")
             if (bundle := await self._worktree.bundle()) or self._events.waiting:
@@ -323,6 +331,7 @@ def _subject(task: UnitTask) -> str:
 
 def _make_home(home: Path) -> None:
     """Make the directory of this start; remove those of earlier ones, whose worker was killed."""
+    # A worker that was killed could not remove its own.
     for old in home.parent.glob(f"{home.name.rpartition('-')[0]}-*"):
         shutil.rmtree(old, ignore_errors=True)
     home.mkdir(mode=0o700)

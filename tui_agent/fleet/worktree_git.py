@@ -15,11 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
-from tui_agent.git.git_bubblewrap import find_bubblewrap
-from tui_agent.git.git_program import fetching_git, writing_git
+from tui_agent.git.git_program import fetching_git, find_bubblewrap, writing_git
 from tui_agent.git.read_only_git import repository_data, repository_places
 from tui_agent.git.repository_layout import repository_roots
-from tui_agent.git.repository_links import find_way_out
+from tui_agent.git.repository_safety import find_way_out
 from tui_agent.protocol.background import first_error
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.pipes import close_pipes

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from tui_agent.protocol.regular_file import read_regular_file
 
-from .git_bubblewrap import find_bubblewrap
-from .git_program import bare_environment, find_git, identity_of, start_git, users_files
+from .git_program import bare_environment, find_bubblewrap, find_git, identity_of, start_git, users_files
 from .repository_layout import OWN_DIRECTORY, data_directories, is_within, pointer, repository_roots
 from .repository_safety import find_program_setting
 

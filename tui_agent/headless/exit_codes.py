@@ -51,6 +51,7 @@ class UnansweredApprovals:
 
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event."""
+        # A sub-agent reports to its agent, which may still do without the call.
         if envelope.origin.depth:
             return
         match envelope.event:

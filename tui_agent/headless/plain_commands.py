@@ -106,6 +106,7 @@ class PlainCommands:
             while (line := await lines.next()) is not None:
                 text = line.decode("utf-8", "replace").strip()
                 if text == "/quit":
+                    # A copy: each task removes itself when it ends.
                     for aside in tuple(self._open_asides):
                         aside.cancel()
                     return True
@@ -119,6 +120,7 @@ class PlainCommands:
     def absorbs_interrupt(self) -> bool:
         """Cancel the run, or ask for a second ctrl+c; return False if this is the second one."""
         now = self._clock()
+        # Only soon after the first: a ctrl+c that ends a later run must not quit.
         if now - self._asked_to_quit <= QUIT_SECONDS:
             return False
         self._asked_to_quit = now
@@ -130,6 +132,7 @@ class PlainCommands:
         return True
 
     async def _handle(self, text: str) -> None:
+        # The oldest one, which is that of the last prompt on the screen.
         question = next(iter(self._reporter.questions.values()), None)
         if text.startswith("/"):
             await self._command(text)
@@ -141,6 +144,7 @@ class PlainCommands:
     def _answer(self, question: OpenQuestion, text: str) -> bool:
         """Answer a question; return False if the line is a message."""
         request, word = question.request, text.lower()
+        # A blank or a comma has to follow: "not yet" is a message and denies nothing.
         denial = _DENIAL.fullmatch(text)
         if word == "w":
             self._say(*(request.trace or (request.reason or "no rule was checked",)), *self._reporter.prompt())
@@ -153,6 +157,7 @@ class PlainCommands:
                 return True
         elif word in ("y", "yes"):
             decision = ApprovalDecision(decision="approve")
+        # Only where a rule was shown: what a yes means must have been readable.
         elif word == "a" and request.session_rule:
             decision = ApprovalDecision(decision="approve", scope="session", rule=None)
         elif word in ("k", "skip"):
@@ -167,6 +172,7 @@ class PlainCommands:
             return True
         else:
             return False
+        # A line that was on its way cannot be meant for a question that the user has not read.
         if self._clock() - question.written_at < READING_SECONDS:
             self._say("The question has only just come, so this did not answer it.", *self._reporter.prompt())
         elif not self._agent.resolve_approval(request.request_id, decision):
@@ -236,6 +242,7 @@ class PlainCommands:
                 aside = self._side_tasks.create_task(self._ask_aside(question))
                 self._open_asides.add(aside)
                 aside.add_done_callback(self._open_asides.discard)
+            # After the built-in names, which files cannot replace.
             case _ if any(text.split()[0] == one.split()[0] for one in self._commands):
                 await self._send(text)
             case _:

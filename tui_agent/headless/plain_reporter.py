@@ -33,12 +33,12 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
-from tui_agent.protocol.facts.finding_facts import findings_of
+from tui_agent.protocol.facts.page_facts import findings_of
 from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.report_text import REFUSED_BY, background_end_text, retry_text, status_words, via_words
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.status_words import REFUSED_BY, background_end_text, retry_text, status_words, via_words
 from tui_agent.protocol.visible_text import escaped
 
 from .exit_codes import ExitCode
@@ -92,6 +92,7 @@ class PlainReporter:
         """Return the lines for an event."""
         lines = self._lines(envelope.event)
         if envelope.origin.depth:
+            # They are for the main agent, whose answer repeats what matters.
             own_words = isinstance(envelope.event, MessageEnded | RunEnded)
             lines = [] if own_words else [f"sub-agent {envelope.origin.agent_id}: {line}" for line in lines]
         return in_lines(lines)
@@ -134,6 +135,7 @@ class PlainReporter:
     def _ended(self, event: ToolEnded) -> str:
         call = self._calls.pop(event.call_id, event.name)
         by = self._answered_by.pop(event.call_id, "user")
+        # A command that ends with an error has run as asked: its status is `ok`.
         state = "failed" if event.is_error and event.status == "ok" else status_words(event.status, by)
         texts = [block.text for block in event.content if isinstance(block, TextBlock)]
         rows = [row for row in "\n".join(texts).splitlines() if row.strip()]
@@ -154,6 +156,7 @@ class PlainReporter:
         if not self.questions:
             return []
         oldest = next(iter(self.questions.values())).request
+        # Counted in words, because a screen reader reads one line after another.
         waiting = f" {len(self.questions)} questions wait; this is the answer to the first." * (len(self.questions) > 1)
         always = f", a for yes to every call that `{oldest.session_rule}` matches" if oldest.session_rule else ""
         if oldest.question is not None and not oldest.question.server:
@@ -181,6 +184,7 @@ class PlainReporter:
             answer = REFUSED_BY[event.by] if event.decision == "deny" else f"{answer} by a rule"
         if event.via:
             answer = f"{answer} {via_words('', event.via).partition(' ')[2]}"
+        # The end of the call says who refused it, and its event does not know.
         self._answered_by[event.call_id] = event.by
         return [f"{answer}{call}{f': {event.note}' if event.note else ''}", *self.prompt()]
 
@@ -243,6 +247,7 @@ def _other_text(event: AgentEvent) -> str:
 
 def _clipped(text: str) -> str:
     line = " ".join(text.split())
+    # A screen reader reads a line to its end.
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 

@@ -21,9 +21,8 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.pipes import LineReader, PipeWriter, read_everything
 from tui_agent.protocol.reports import AgentRunReport
 
-from .command_handler import CommandHandler, PromptQueue
+from .command_handler import CommandHandler, Listener, PromptQueue
 from .exit_codes import ExitCode
-from .listener import Listener
 from .plain_commands import PlainCommands
 from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
 from .reporters import OutputFormat, ReadAnswer, describe_briefly, reporter_for
@@ -111,6 +110,7 @@ def _text_of_input(streams: StandardStreams) -> str:
     if len(content) > MAX_INPUT:
         size = MAX_INPUT // 1024**2
         raise ConfigurationError(f"standard input has more than {size} MB; name the file in the prompt instead")
+    # Text in UTF-16 is full of zero bytes, which otherwise tell binary data.
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if not is_utf_16 and b"\0" in content:
         raise ConfigurationError("standard input is not text; for an image or a PDF, name it in the prompt: @FILE")
@@ -130,6 +130,7 @@ def _brings_text(streams: StandardStreams) -> bool:
     stdin = streams.stdin
     try:
         mode = os.fstat(stdin).st_mode
+        # A file ends; a pipe that a parent process never closes would be waited for without end.
         if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
             if select.select([stdin], [], [], SILENCE_OF_A_PIPE)[0]:
                 return True
@@ -166,6 +167,7 @@ async def run_headless(
     output.start()
     errors.start()
     try:
+        # From the first event on: what the session said while it opened is part of the stream.
         with bench.events.subscribe(since=0) as heard:
             reporter = reporter_for(
                 options.output_format,
@@ -225,6 +227,7 @@ class _Service:
             else:
                 self._prompts.close()
             await asyncio.wait([self._runs])
+            # Before the subscription closes, so that the ends of the commands are in the stream.
             await self._bench.jobs.end_all()
             for helper in helpers:
                 helper.cancel()
@@ -235,6 +238,7 @@ class _Service:
     async def finish(self, errors: PipeWriter) -> int:
         """Wait until everything is written and return the exit code."""
         code = self._failure or self._listener.code
+        # Only of a run that did well: any other code tells more.
         if code is ExitCode.DONE and self._listener.is_unsaved:
             code = ExitCode.FAILED
         self._output.end()
@@ -243,6 +247,7 @@ class _Service:
             self._listener.say(f"error: the output could not be written ({self._output.error.strerror})")
             code = ExitCode.FAILED if code in (ExitCode.DONE, ExitCode.INTERRUPTED) else code
         errors.end()
+        # Standard error may be a pipe that no one reads.
         asyncio.get_running_loop().call_later(OUTPUT_FLUSH_TIMEOUT, errors.abandon)
         await errors.drained()
         return int(ExitCode.INTERRUPTED if self._interrupted else code)
@@ -265,6 +270,7 @@ class _Service:
             self._prompts.close(discard=True)
             if self._agent.running:
                 self._agent.abort(f"{PROGRAM_QUIT} ({name})")
+            # A tool may ignore the abort, and the user waits for the shell.
             asyncio.get_running_loop().call_later(ABORT_TIMEOUT, runs.cancel)
 
     def _abandon_output_later(self) -> None:
@@ -276,6 +282,7 @@ class _Service:
             await self._run(None, typed=True)
         types_lines = self._typed is not None and os.isatty(stdin)
         while (prompt := await self._prompts.next()) is not None:
+            # Soon, and not now: the run has begun only once the agent has been called.
             asyncio.get_running_loop().call_soon(self._prompts.mark_started)
             # The rest comes from other programs, such as text of a pipe beside the argument.
             await self._run(prompt, typed=types_lines or prompt == self._bench.options.prompt)
@@ -300,6 +307,7 @@ class _Service:
         self._prompts.close(discard=quits)
         if quits and self._agent.running:
             self._agent.abort(PROGRAM_QUIT)
+        # With the end of the input, the only client that could answer is gone.
         self._listener.deny_approvals()
 
     def _complain(self, text: str, line: int) -> None:
@@ -307,6 +315,7 @@ class _Service:
 
     async def _watch_output(self) -> None:
         """Abort the run when the output is closed."""
+        # Noticed without a write: `head` may have left while the model still thinks.
         await self._output.closed_by_reader.wait()
         self._prompts.close(discard=True)
         if self._agent.running:
@@ -327,6 +336,7 @@ def _on_signal(act: Callable[[str], None]) -> Generator[None, None, None]:
     finally:
         for number, handler in before.items():
             loop.remove_signal_handler(number)
+            # None stands for a handler that was not set from Python, which cannot be set back.
             if handler is not None:
                 signal.signal(number, handler)
 

@@ -26,11 +26,11 @@ from tui_agent.protocol.events import (
     ToolQueued,
     Warned,
 )
-from tui_agent.protocol.facts.finding_facts import Finding, findings_of, in_order
+from tui_agent.protocol.facts.page_facts import Finding, findings_of, in_order
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.report_text import background_end_text, retry_text
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.status_words import background_end_text, retry_text
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges, ProposedFile
 from tui_agent.protocol.visible_text import escaped, escaped_json
 

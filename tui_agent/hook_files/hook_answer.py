@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.foreign_record import RecordFormat
 from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.setting_files import RecordFormat
 from tui_agent.protocol.visible_text import escaped
 
 from .file_hook import FileHook, FileHookEvent
@@ -83,18 +83,22 @@ class HookAnswer:
 
 def read_answer(event: FileHookEvent, code: int, out: str, err: str) -> HookAnswer:
     """Return the answer of a hook that ended with an exit code and output."""
+    # Before any output is read: a guard that prints something odd still blocks.
     if code == BLOCKED:
         return _objection(event, _clean(err) or "A hook blocked this, without a reason.")
     plain = HookAnswer(context=_clean(out) if event in _PLAIN_TEXT_IS_CONTEXT else "")
     if code != 0:
         failure = ": ".join(filter(None, (f"exit code {code}", _clean(err))))
+        # A shell that could not start the hook, or a signal that ended it, says nothing about the call.
         has_passed = code not in _NOT_STARTED and 0 < code <= _LAST_OWN_CODE
         return HookAnswer(failure=failure, context=plain.context, has_passed=has_passed)
+    # Scripts print what they like; only an object is meant as an answer.
     if not out.lstrip().startswith("{"):
         return plain
     try:
         answer: object = json.loads(out)
     except (ValueError, RecursionError) as error:
+        # Text for the model may begin with a brace.
         return plain if plain.context else HookAnswer(failure=f"its output is not JSON: {_clean(str(error))}")
     return _structured(event, answer) if is_object(answer) else plain
 
@@ -106,6 +110,7 @@ def _structured(event: FileHookEvent, answer: JsonObject) -> HookAnswer:
     if event == "PreToolUse":
         decided: object = own.get("permissionDecision", answer.get("decision"))
         reason: object = own.get("permissionDecisionReason", answer.get("reason"))
+        # Scripts for earlier versions of this form use these words.
         verdict = {"approve": "allow", "block": "deny"}.get(str(decided), decided)
         if verdict not in (None, *_VERDICTS):
             return HookAnswer(failure=f"{_clean(str(decided))[:60]!r} is not a decision: allow, ask or deny")

@@ -4,17 +4,26 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeGuard
+from typing import Literal, TypeGuard
 
-from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.script_input import script_reader, script_reader_of_line
+from tui_agent.protocol.programs import script_reader, script_reader_of_line
+from tui_agent.protocol.setting_files import LENIENT_MODES, RecordFormat, as_list
 
-from .file_hook import ABOUT_CALLS, DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
-from .foreign_rules import own_rule, read_permissions
-from .pattern_cost import is_costly
+from .file_hook import (
+    ABOUT_CALLS,
+    DEFAULT_TIMEOUT,
+    MAX_TIMEOUT,
+    FileHook,
+    FileHookEvent,
+    ForeignRule,
+    HookFile,
+    Origin,
+    as_event,
+)
+from .tool_vocabulary import is_costly, tool_of_name
 
 MAX_HOOKS = 200
 """Most hooks of one file."""
@@ -37,10 +46,25 @@ _NO_ARGUMENT = re.compile("[\\0\\ud800-\\udfff]")
 """Characters that no argument of a program can have: NUL, and half a character."""
 _COMMAND = re.compile(r'"command"\s*:\s*("(?:[^"\\]|\\.)*")')
 
+MAX_RULES = 1_000
+"""Most rules of one file."""
+
+_PERMISSIONS = RecordFormat(
+    used=frozenset(("deny", "ask")), harmless=frozenset(("allow", "additionalDirectories")), guards=True
+)
+_VERDICTS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
+_RULE = re.compile(r"\s*([\w*][\w.*-]*)\s*(?:\((.*)\))?\s*\Z", re.DOTALL)
+_PATH_TOOLS = frozenset(("read", "write", "edit", "glob", "grep"))
+RULE_TOOLS = frozenset(("bash", "fetch", "web_search", "agent", "todo", "bash_output", "kill_bash", "*")) | _PATH_TOOLS
+"""Our tools that rules of this format can name, beside those of servers."""
+_DOMAIN = re.compile(r"domain:[^\s/:]+")
+_SPECIAL = re.compile(r"[*?\[\]\\]")
+
 
 def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path) -> HookFile:
     """Return the hooks of a settings file, and its permission rules that deny or ask."""
     try:
+        # Some editors begin a file with a byte order mark.
         text = content.decode("utf-8-sig")
         values: object = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -150,8 +174,10 @@ class _Reader:
             self._note(f"{name}: fail_open or async is neither true nor false", line)
         elif condition is not None and (rule is None or event not in ABOUT_CALLS):
             self._note(f"{name}: its `if` is not a rule for calls such as Bash(git *)", line)
+        # It may be what limits the hook, which therefore does not run without it.
         elif unused := HOOK.changing(entry):
             self._note(f"{name}: {as_list(unused)} is not supported and may change what the hook does", line)
+        # The input contains words of the model, which would then run as a program.
         elif (
             reader := script_reader_of_line(command) if args is None else script_reader((command, *args))
         ) is not None:
@@ -182,6 +208,7 @@ class _Reader:
     def _line(self, command: object) -> int | None:
         """Return the line of a command; the same command in several places has its lines in order."""
         lines = self._lines.get(command) if isinstance(command, str) else None
+        # A message names the right one of several equal commands.
         return (lines.popleft() if len(lines) > 1 else lines[0]) if lines else None
 
     def _note(self, problem: str, line: int | None = None) -> None:
@@ -215,3 +242,83 @@ def _regex_problem(matcher: str) -> str | None:
     except (re.error, RecursionError, OverflowError, ValueError) as error:
         return f"is not a regular expression: {error}"
     return "could take too long: repeat fewer parts, and no group" if is_costly(matcher) else None
+
+
+# --- permission rules -------------------------------------------------------------------------------------------------
+
+
+def read_permissions(
+    values: JsonObject, path: str, project_dir: Path, line_of: Callable[[object], int | None]
+) -> tuple[list[ForeignRule], list[str]]:
+    """Return the rules of a settings file that deny or ask, and a message about each part that is not used."""
+
+    def at(value: object) -> str:
+        line = line_of(value)
+        return path if line is None else f"{path}:{line}"
+
+    permissions = values.get("permissions", {})
+    if not is_object(permissions):
+        return [], [f"{at('permissions')}: permissions is not an object, so no rule of it is used"]
+    rules: list[ForeignRule] = []
+    problems: list[str] = []
+    for verdict, text in _entries(permissions):
+        own = own_rule(text, project_dir) if isinstance(text, str) else None
+        if len(rules) == MAX_RULES:
+            problems.append(f"{path}: more than {MAX_RULES} rules; the rest is not used")
+            break
+        if own is None:
+            named = f"the {verdict} rule {str(text)[:100]!r}"
+            problems.append(f"{at(text)}: {named} has no counterpart here and is not used")
+        else:
+            rules.append(ForeignRule(verdict, own, f"{path}: {text}"))
+    unused = _PERMISSIONS.changing(permissions)
+    # A mode that asks less restricts nothing that the user would miss.
+    if permissions.get("defaultMode") in LENIENT_MODES:
+        unused = tuple(name for name in unused if name != "defaultMode")
+    if unused:
+        problems.append(f"{at(unused[0])}: {as_list(unused)} of permissions is not supported and not used")
+    return rules, problems
+
+
+def _entries(permissions: JsonObject) -> Iterator[tuple[Literal["deny", "ask"], object]]:
+    """Yield the rules that deny, then those that ask."""
+    for verdict in _VERDICTS:
+        texts = permissions.get(verdict)
+        if is_array(texts):
+            for text in texts:
+                yield verdict, text
+        elif texts is not None:
+            yield verdict, texts
+
+
+def own_rule(text: str, project_dir: Path) -> str | None:
+    """Return a rule such as `Bash(git push:*)` in our language; None if it has no counterpart."""
+    match = _RULE.match(text)
+    if match is None:
+        return None
+    tool, pattern = tool_of_name(match[1]), match[2]
+    tool = {"LS": "glob", "notebook_edit": "edit"}.get(tool, tool)
+    if tool.startswith("mcp__"):
+        tool = f"{tool}__*" if tool.count("__") == 1 else tool
+    elif tool not in RULE_TOOLS:
+        return None
+    if pattern is None or pattern.strip() in ("*", "**"):
+        return tool
+    if not pattern.strip() or "\0" in pattern:
+        return None
+    if tool == "bash":
+        return f"{tool}({pattern})"
+    if tool == "fetch":
+        return f"{tool}({pattern.strip()})" if _DOMAIN.fullmatch(pattern.strip()) else None
+    if tool not in _PATH_TOOLS:
+        return None
+    return None if (path := _own_path(pattern.strip(), project_dir)) is None else f"{tool}({path})"
+
+
+def _own_path(pattern: str, project_dir: Path) -> str | None:
+    if pattern.startswith(("//", "~/")):
+        return pattern
+    if pattern.startswith("/"):
+        # In a rule, a folder with such signs in its name would mean others, too.
+        return None if _SPECIAL.search(str(project_dir)) else f"/{project_dir}{pattern}"
+    return pattern.removeprefix("./") or None

@@ -22,10 +22,10 @@ from pygls.exceptions import JsonRpcException
 from pygls.io_ import run_async
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.language_server import LaunchedProgram
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import LaunchedProgram
 
 from .problems import Problem, parse_problems, path_of
 
@@ -173,6 +173,7 @@ class LanguageConnection:
 
     def _send(self, path: Path, text: str, identity: tuple[int, ...] = ()) -> _Document:
         """Let the server know the text of a file."""
+        # Put back below as the newest: the oldest are closed when too many are open.
         document = self._documents.pop(path, None)
         if document is None:
             document = _Document(path.as_uri(), text)
@@ -193,6 +194,7 @@ class LanguageConnection:
         document.identity = identity
         self._documents[path] = document
         for old in list(self._documents)[:-_MOST_OPEN]:
+            # One that is checked just now stays open.
             if not self._locks[old].locked():
                 self._close(old)
         return document
@@ -207,6 +209,7 @@ class LanguageConnection:
         if (document := self._documents.get(path)) is not None and text in document.checked:
             return document.checked[text]
         document = self._send(path, text)
+        # An answer is about the text that was sent; a report may be about an older one.
         if self.offers("diagnosticProvider"):
             document.found = await self._pulled(document.uri)
         elif not (document.is_settled or document.is_silent):
@@ -312,6 +315,7 @@ class LanguageConnection:
         finally:
             if not answer.done():
                 answer.cancel()
+                # The server need not finish what no one waits for.
                 self.notify("$/cancelRequest", {"id": number})
         raise ToolError(self.end_text if self.ended.done() else f"it did not answer {method} within {seconds:g} s")
 
@@ -353,6 +357,7 @@ class LanguageConnection:
         assert self._process.stdin is not None
         self._process.stdin.close()
         await has_exited(self._process, _EXIT_SECONDS)
+        # What it started does not know of `exit`.
         signal_group(self._process.pid, signal.SIGKILL)
 
 

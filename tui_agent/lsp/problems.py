@@ -78,6 +78,7 @@ def parse_problems(items: object, server: str) -> list[Problem]:
 
 def new_problems(before: Iterable[Problem], after: Iterable[Problem]) -> tuple[list[Problem], int]:
     """Return the problems that were not there before, errors first, and the number of those that were."""
+    # Counted, because the same problem may be in a file several times.
     left = Counter(problem.identity for problem in before)
     new: list[Problem] = []
     known = 0

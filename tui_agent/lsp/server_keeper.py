@@ -1,9 +1,14 @@
-"""One language server of a session: started when it is first needed, and again when it has died, some times."""
+"""One language server of a session: started when it is first needed, and again when it has died, some times.
+
+The known ones are offered by `doctor` if they are installed; without an entry in the settings, none starts.
+"""
 
 import asyncio
 import importlib
+import json
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +16,8 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import AgentEvent, Warned
-from tui_agent.protocol.installation import install_command
-from tui_agent.protocol.language_server import LanguageServer, LaunchedProgram
+from tui_agent.protocol.programs import install_command
+from tui_agent.protocol.server_entries import LanguageServer, LaunchedProgram
 
 if TYPE_CHECKING:
     # The library is loaded in a thread, once a server starts.
@@ -109,6 +114,7 @@ class ServerKeeper:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.lsp.language_connection")
         except ModuleNotFoundError as error:
             self._failures = MOST_FAILURES
+            # Another start would fail in the same way.
             raise ConfigurationError(not_installed()) from error
         try:
             program = await asyncio.to_thread(self._parts.launch, self.server, self.directory)
@@ -137,3 +143,31 @@ class ServerKeeper:
         self._has_warned = True
         text = f"The language server {self.name} does not run: {reason}. Files are edited without its findings."
         self._parts.publish(Warned(code="language_server", text=text))
+
+
+_PYTHON = ("*.py", "*.pyi")
+_KNOWN = {
+    "pyright": ("pyright-langserver --stdio", _PYTHON),
+    "basedpyright": ("basedpyright-langserver --stdio", _PYTHON),
+    "ruff": ("ruff server", _PYTHON),
+    "typescript": ("typescript-language-server --stdio", ("*.ts", "*.tsx", "*.mts", "*.js", "*.jsx", "*.mjs")),
+    "gopls": ("gopls", ("*.go",)),
+    "rust-analyzer": ("rust-analyzer", ("*.rs",)),
+    "clangd": ("clangd", ("*.c", "*.h", "*.cc", "*.cpp", "*.hpp")),
+}
+"""Command line and files by name."""
+_BETTER = {"pyright": "basedpyright"}
+"""Servers that need not be offered beside another one."""
+
+
+def installed_servers() -> Iterator[tuple[str, LanguageServer]]:
+    """Yield the known servers on PATH. Blocks."""
+    found = {name for name, (command, _) in _KNOWN.items() if shutil.which(command.split()[0]) is not None}
+    for name, (command, files) in _KNOWN.items():
+        if name in found and _BETTER.get(name) not in found:
+            yield name, LanguageServer.model_validate({"command": command, "files": files})
+
+
+def settings_lines(name: str, server: LanguageServer) -> str:
+    """Return the settings that configure a server."""
+    return f"[lsp.{name}]\ncommand = {json.dumps(server.shown)}\nfiles = {json.dumps(list(server.files))}"

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import mcp_types as types
 
-from tui_agent.protocol.media_type import PDF, media_type_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
+from tui_agent.protocol.prompt_references import PDF, media_type_of
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.visible_text import escaped
 

@@ -159,6 +159,7 @@ class ClientCallbacks:
         finally:
             self._requests -= 1
             if not self._requests:
+                # A question lives no longer than the requests to its server.
                 for timeout in self._open:
                     timeout.reschedule(0.0)
 

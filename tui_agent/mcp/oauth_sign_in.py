@@ -26,8 +26,7 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.server_question import FormField, ServerQuestion
 
 from .client_callbacks import checked_url
-from .server_parts import Ask
-from .token_store import TokenStore
+from .server_parts import Ask, TokenStore
 from .tool_listing import clipped
 
 SIGN_IN_SECONDS = 300.0

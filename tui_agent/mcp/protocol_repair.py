@@ -50,7 +50,7 @@ Note = Callable[[str], object]
 def repaired(result: JsonObject, note: Note, outputs: dict[str, JsonObject]) -> JsonObject:
     """Return a server's result without the parts that break the protocol; `note` receives what is left out of a list.
 
-    `outputs` gets the output schema of each tool. The SDK would refuse a result that contradicts it.
+    `outputs` gets the output schema of each tool.
     """
     if "_meta" in result and not is_object(result["_meta"]):
         result = {name: value for name, value in result.items() if name != "_meta"}
@@ -85,6 +85,7 @@ def _entry(key: str, place: int, entry: object, note: Note, outputs: dict[str, J
     if key == "tools":
         output = entry.get("outputSchema")
         if is_object(output) and output.get("type") == "object":
+            # Checked here and dropped from the entry: the SDK would refuse a result that contradicts it.
             outputs[name] = output
         entry = _plain_tool(entry)
         kind = entry["inputSchema"]["type"]

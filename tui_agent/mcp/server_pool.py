@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import AgentEvent, McpStatus, Noticed, Warned
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.tool import Timeout, Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.tool_server import ToolServer
 
 from .server_parts import ServerParts
 from .server_task import ServerTask
@@ -201,6 +201,7 @@ class ServerPool:
             del self._given[name]
             tools.remove(name)
         for name, listed in wanted.items():
+            # A tool of the agent's own keeps its name.
             if name not in self._given and tools.find(name) is None:
                 task = self.tasks[listed.server]
                 self._given[name] = ServerTool(listed, task.call, task.server.timeout)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeVar
 
 import httpx2
 import mcp_types as types
@@ -23,16 +23,15 @@ from tui_agent import __version__
 from tui_agent.protocol.background import first_error, reason_of
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.tool import ToolContext, ToolResult
-from tui_agent.protocol.tool_server import ToolServer
 
 from .call_result import NOT_ADDED, blocks_of, framed, resource_blocks, result_of
 from .client_callbacks import ClientCallbacks
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
 from .protocol_repair import LimitedTransport, repaired, with_repair
-from .server_parts import ServerLog, ServerParts
+from .server_parts import ServerLog, ServerParts, TokenStore
 from .stdio_transport import ServerProcess, start_process, stdio_streams
-from .token_store import TokenStore
 from .tool_listing import OfferedTool, clipped, contradiction_of
 
 # Without a handler, Python would print the SDK's warnings and errors on the terminal.
@@ -108,7 +107,7 @@ class SessionSetup:
     """True if the user wants to sign in now."""
 
 
-_Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListResourcesResult
+_T = TypeVar("_T")
 
 
 class ServerSession:
@@ -162,14 +161,13 @@ class ServerSession:
                     follower.cancel()
 
     async def _connected(self, stack: AsyncExitStack) -> Client:
-        """Connect with the handshake, or without it if the server refuses that.
-
-        Without a handshake a server cannot send requests while it works on a call, and many ask the user in this way.
-        """
+        """Connect with the handshake, or without it if the server refuses that."""
         if self._setup.server.transport == "sse":
             with suppress(MCPError, httpx2.HTTPError, ExceptionGroup):
                 return await stack.enter_async_context(self._new_client(await self._transport(stack, "sse"), "legacy"))
         try:
+            # Without a handshake a server cannot send requests while it works on a call, and many ask the user in this
+            # way.
             return await stack.enter_async_context(self._new_client(await self._transport(stack), "legacy"))
         except MCPError as error:
             if error.code not in _NO_HANDSHAKE:
@@ -227,6 +225,7 @@ class ServerSession:
         return httpx2.AsyncClient(
             headers=headers,
             auth=auth,
+            # Longer than a call may take: the limit of the call says what happened, this one does not.
             timeout=httpx2.Timeout(30.0, read=seconds + 30.0),
             # The certificates are read in a thread, because that takes a tenth of a second.
             transport=LimitedTransport(await asyncio.to_thread(_certificates), self.fail),
@@ -291,38 +290,36 @@ class ServerSession:
         info = client.server_info
         made.info = clipped(f"{info.name} {info.version}", 100) if info is not None else ""
         if can.tools is not None:
-            await self._list("tools", client.list_tools, lambda page: made.tools.extend(map(_offered_tool, page.tools)))
+            made.tools += await self._list("tools", client.list_tools, _offered_tool)
         if can.prompts is not None:
-            prompts = made.prompts
-            await self._list(
-                "prompts", client.list_prompts, lambda page: prompts.extend(map(_offered_prompt, page.prompts))
-            )
+            made.prompts += await self._list("prompts", client.list_prompts, _offered_prompt)
         if can.resources is not None:
-            found = made.resources
-            await self._list(
-                "resources", client.list_resources, lambda page: found.extend(map(_offered_resource, page.resources))
-            )
+            made.resources += await self._list("resources", client.list_resources, _offered_resource)
         made.left_out = tuple(self._left_out)
         return made
 
-    async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], add: Callable[[Any], object]) -> None:
-        """Read all pages of a list. One that breaks off keeps what came before, and is named."""
+    async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], offered: Callable[[Any], _T]) -> list[_T]:
+        """Return the entries of all pages of a list. One that breaks off keeps what came before, and is named."""
+        found: list[_T] = []
         cursor: str | None = None
+        # A server that repeats a cursor would be asked for ever.
         asked: set[str | None] = {"", None}
         number = 0
         try:
             for number in range(MOST_PAGES):  # noqa: B007 — its last value counts
-                page: _Page = await ask(cursor=cursor)
-                add(page)
+                page: Any = await ask(cursor=cursor)
+                found += map(offered, getattr(page, kind))
                 cursor = page.next_cursor
                 if cursor in asked:
-                    return
+                    break
                 asked.add(cursor)
         except (MCPError, httpx2.HTTPError, ValidationError) as error:
             has_ended = self._process is not None and self._process.process.returncode is not None
+            # Without its tools a server is of no use, without its other lists it is.
             if has_ended or (kind == "tools" and number == 0):
                 raise ToolError(self._reason(error)) from error
             self._left_out.append(f"{'further ' if number else ''}{kind}: {self._reason(error)}")
+        return found
 
     async def call(self, tool: str, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Call a tool. A cancellation is sent to the server, and the session stays open."""
@@ -356,6 +353,7 @@ class ServerSession:
             self._reported.pop(context.call_id, None)
         contradiction = ""
         if (schema := self._outputs.get(tool)) is not None and not answer.is_error:
+            # A schema of the server decides how long this takes.
             contradiction = await asyncio.to_thread(contradiction_of, schema, answer.structured_content)
         result = result_of(name, answer, contradiction)
         return result.model_copy(update={"content": await self._checked(result.content)})
@@ -415,6 +413,7 @@ class ServerSession:
     async def _on_log(self, params: types.LoggingMessageNotificationParams) -> None:
         text = f"{params.level}: {clipped(str(params.data), _LONGEST_REASON)}"
         self._setup.log.add(text)
+        # A log message does not name its call.
         for context in tuple(self._calls.values()):
             self._report(context, text)
 

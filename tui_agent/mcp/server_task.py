@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import McpStatus
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import JsonObject, UserBlock
+from tui_agent.protocol.programs import install_command
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.tool import ToolContext, ToolResult
-from tui_agent.protocol.tool_server import ToolServer
 
 from .server_config import editor_variables, expanded, variables_of
-from .server_parts import ServerLog, ServerParts
-from .token_store import TokenStore
+from .server_parts import ServerLog, ServerParts, TokenStore
 from .tool_listing import ListedTool, check_tools
 
 if TYPE_CHECKING:
@@ -212,6 +211,7 @@ class ServerTask:
     async def _make_session(self) -> "ServerSession":
         server = expanded(self.server, {**self._parts.secrets, **editor_variables(self._parts.root)})
         inherited, secrets = self._parts.environment, self._parts.secrets
+        # Every program inherits the others, and hiding PATH and HOME would make the log unreadable.
         self.log.secrets = frozenset(
             secrets[name] for name in variables_of(self.server) if name in secrets and name not in inherited
         )
@@ -240,6 +240,7 @@ class ServerTask:
 
     def _note_failure(self, reason: str) -> None:
         self.log.add(f"ended: {reason}")
+        # Tools that were listed stay offered: a call of one says when the server starts again.
         self._set("failed" if not self.tools or self._is_final else "degraded", reason)
 
     def _set(self, state: State, error: str = "") -> None:

@@ -23,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.pipes import close_pipes, has_exited, signal_group
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
 
 from .server_parts import ProcessTree, ServerLog
 
@@ -94,6 +94,7 @@ async def start_process(
             stderr=asyncio.subprocess.PIPE,
             cwd=directory,
             env=variables,
+            # Ctrl+C in the terminal must not reach it, and its group can be ended as a whole.
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
@@ -130,6 +131,7 @@ def _expect_program(command: str, directory: Path, environment: Mapping[str, str
 async def stdio_streams(started: ServerProcess, log: ServerLog) -> AsyncGenerator["TransportStreams"]:
     """Yield the streams of the SDK's session; in the end stop the process and everything in its group."""
     process = started.process
+    # Without a buffer, the server writes no faster than its messages are handled.
     from_server, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.tool_server import ToolFilter
+from tui_agent.protocol.server_entries import ToolFilter
 from tui_agent.protocol.visible_text import escaped
 
 PREFIX = "mcp__"

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
 from tui_agent.permissions.path_judge import PathJudge
-from tui_agent.permissions.rules.verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import CommandSubject
 from tui_agent.protocol.trial import Place, TrialFacts
 
-from .commands.consequences import OUTSIDE, consequences_of
 from .commands.safe_commands import SafeRead, safe_read
 from .commands.script_reader import UNKNOWN, Script, SimpleCommand, read_script
-from .commands.wrappers import INTERPRETERS, base_name, inner_commands
+from .commands.wrappers import INTERPRETERS, OUTSIDE, base_name, consequences_of, inner_commands
+from .rules.rule import Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 MAX_SHOWN = 4_000
 MAX_PARTS = 200
@@ -72,6 +71,7 @@ class CommandJudge:
         self, tool: str, subject: CommandSubject, mode: PermissionMode, facts: TrialFacts, trace: list[str]
     ) -> PermissionDecision:
         """Decide one command, byte for byte as it would run; never raises. `trace` gets a line for every check."""
+        # Such a character is shown as nothing or as another one, so the user would approve another command.
         if _NOT_IN_COMMANDS.search(subject.command):
             return invalid("the command contains characters that no command can contain", trace)
         case = self._case(tool, subject.command, trace)
@@ -88,9 +88,11 @@ class CommandJudge:
         directories, scripts, targets = list[str | None]((None,)), list[str](), list[str]()
         look = self._paths.path_lookup.look
         for command in commands:
+            # A redirection is the one change that the text shows for certain.
             targets += [word.value for word in command.targets]
             for argv in (command.argv, *inner_commands(command)):
                 runs_file = argv[:1] and (base_name(argv[0]) in INTERPRETERS or base_name(argv[0]) == "make")
+                # A program without a path is found by PATH, which is not this call's to answer for.
                 scripts += [argv[0]] if argv and "/" in argv[0] else []
                 scripts += [word for word in (*argv[1:], *targets) if not word.startswith("-")][:3] if runs_file else []
             if command.argv[:1] == ("cd",) and command.is_literal:
@@ -105,6 +107,7 @@ class CommandJudge:
         """Return the parts, each with its own finding: that of a rule or the safe list, else that of the whole line."""
         is_of_line = found.source in ("mode", "floor")
         other = found if is_of_line else finding_for_mode(mode, "effect", "it")
+        # Each part alone would run; only the line as a whole is the reason to ask.
         if found.decision == "ask" and is_of_line and all(case.allowing):
             return [replace(part, findings=(found,)) for part in case.parts]
         pairs = zip(case.parts, case.allowing, strict=True)
@@ -118,6 +121,7 @@ class CommandJudge:
         safe = self._safe(script, trace) if script.is_plain else [None] * len(script.commands)
         before: tuple[str, ...] = ()
         for one, reads in zip(script.commands, safe, strict=True):
+            # `curl | sh` is dangerous although neither part is.
             piped = before if one.operator == "|" else ()
             found = self._rules.judge_command(tool, one, trace)
             found = self._strictest([*([found] if found else []), *self._forbidden_inside(tool, one, piped, trace)])
@@ -128,6 +132,7 @@ class CommandJudge:
             dangers += (OUTSIDE,) if self._names_outside(one) else ()
             parts.append(PartFindings(one.text[:MAX_SHOWN], (found,) if found else (), dangers, one.operator))
             before = one.argv
+        # Without such a rule an unread rest hides nothing that would matter: the trial is the wall.
         if not script.is_complete and self._rules.forbids_any(tool):
             reason = "a rule that forbids commands may apply: the command is too long or too deeply nested to read"
             forbidding.append(Finding("ask", "rule", reason))
@@ -136,6 +141,7 @@ class CommandJudge:
     def _forbidden_inside(
         self, tool: str, command: SimpleCommand, piped: Sequence[str], trace: list[str]
     ) -> Iterator[Finding]:
+        # Looking through wrappers takes the most time, and only a rule that forbids needs it.
         if not self._rules.forbids_any(tool):
             return
         for argv in inner_commands(command, piped):
@@ -148,8 +154,10 @@ class CommandJudge:
         """Return the decision on a whole command line, and its place."""
         leaves = subject.leaves_sandbox or subject.in_background
         forbidding = case.forbidding
+        # First, so that neither mode nor place lifts a denial.
         if forbidding is not None and forbidding.decision == "deny":
             return forbidding, "nowhere"
+        # The settings demand a trial: running outside after a yes would be what they rule out.
         if facts.place == "nowhere":
             problem = facts.problem or "no backend was found"
             return Finding("deny", "floor", f"commands must run in a trial, and none works here: {problem}"), "nowhere"
@@ -170,6 +178,7 @@ class CommandJudge:
             return finding_for_mode(mode, "effect", "every command"), "outside"
         if mode is not PermissionMode.PLAN and case.script.is_plain and case.is_allowed and not stays:
             return self._hardest(case), "outside"
+        # It has left the trial's walls by its own wish, so the text alone has to justify it.
         if leaves:
             how = "" if subject.leaves_sandbox else "in the background, "
             asks = f"it runs {how}outside of the trial; no rule allows it"
@@ -275,6 +284,7 @@ class CommandJudge:
             facts = self._paths.path_lookup.look(word)
             for intent in ("read", "write"):
                 one = self._rules.judge_path(None, facts, intent, [], whole=True)
+                # A word that looks like a secret file is not yet a read of it.
                 if one is None or one.decision == "allow" or one.rule in self._rules.secrets:
                     continue
                 # A command may only read what it must not change.

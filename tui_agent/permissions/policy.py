@@ -19,14 +19,12 @@ from tui_agent.protocol.trial import NO_TRIAL, ProposedChanges, TrialFacts
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 from tui_agent.protocol.web_address import host_of
 
-from .changes import ChangesJudge
 from .command_judge import CommandJudge
-from .path_judge import PathJudge, PathLookup
+from .path_judge import ChangesJudge, PathJudge, PathLookup
 from .rules.path_resolution import WorkspaceRoots
-from .rules.rule import Rule, RuleLike
+from .rules.rule import Finding, PartFindings, Rule, RuleLike, decision_of, finding_for_mode, invalid
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
-from .rules.verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""
@@ -98,6 +96,7 @@ class PermissionPolicy:
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         lists = (_rules("PermissionPolicy.rules", rules), *_layers("PermissionPolicy.layers", layers))
         self._roots = WorkspaceRoots(workspace, folders)
+        # Rules, so that the user's own rules come before them and explain shows them.
         secrets = tuple(Rule.parse("ask", f"read({pattern})", "default") for pattern in secret_files)
         self._rules = RuleSet(filter(None, lists), self._roots, resolution, secrets)
         self._paths = PathJudge(PathLookup(self._roots, private_paths, readable_paths), self._rules)
@@ -107,6 +106,7 @@ class PermissionPolicy:
         self._relaxed_reads, self._trial = relaxed_reads, trial
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
+        # Stored grants, which end when the user deletes them from the settings.
         self._kept: set[Rule] = set()
 
     @property
@@ -169,6 +169,7 @@ class PermissionPolicy:
 
     def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
         """Decide one call; never raises."""
+        # The mode is read here and not kept in a call, so that a change counts for calls that wait.
         return self.check_in_mode(tool, arguments, self._mode)
 
     def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
@@ -190,12 +191,14 @@ class PermissionPolicy:
         None.
         """
         decision = self.check(tool, arguments)
+        # A denial by the mode is none: the mode may change while the call waits.
         is_floor = decision.decision == "deny" and decision.source in ("floor", "rule", "invalid")
         return decision if is_floor else None
 
     def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
         """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
         subject = subject_of(tool, arguments)
+        # Such a call is refused before it searches.
         if not isinstance(subject, PathSubject) or "\x00" in subject.path:
             return lambda _: False
         return self._rules.denied_below(tool.name, self._paths.path_lookup.look(subject.path))
@@ -230,6 +233,7 @@ class PermissionPolicy:
         if "\x00" in subject.path:
             return invalid("a path cannot contain a NUL character", trace)
         facts = self._paths.path_lookup.look(subject.path)
+        # A tool that does not swear to only read is treated as a writer, whatever it calls its intent.
         if subject.intent == "write" or not is_read_only:
             found = self._paths.writing(tool, facts, mode, trace)
         else:
@@ -242,9 +246,11 @@ class PermissionPolicy:
         self, tool: str, subject: UrlSubject | None, mode: PermissionMode, trace: list[str], *, is_read_only: bool
     ) -> Finding:
         """Decide a fetch, or a call that is about nothing that rules can name."""
+        # Before the rules: plan mode is a promise that no allow rule breaks.
         if mode is PermissionMode.PLAN and not is_read_only:
             return finding_for_mode(mode, "effect", tool)
         host = host_of(subject.url) if subject else None
+        # An unclear address is judged, too: a rule that forbids some hosts may mean it.
         if found := self._rules.judge_host(tool, host, trace):
             return found
         if subject is None and is_read_only and self._relaxes(tool):
@@ -269,6 +275,7 @@ class PermissionPolicy:
         if proposed is None:
             return ()
         ladders = [offer.choices for offer in offers]
+        # What is proposed may mix the ladders, and must be among the choices.
         offered = {text for ladder in ladders for text in ladder}
         ladders += [(text,) for text in proposed.split("\n") if text not in offered]
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
@@ -304,6 +311,7 @@ class PermissionPolicy:
 
     def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
         """True if a call would be allowed with these rules granted; grants nothing."""
+        # Tried and not granted: another call that is judged meanwhile must not profit.
         self._rules.tried = [Rule.parse("allow", text) for text in texts]
         try:
             return self.check(tool, arguments).decision == "allow"
@@ -313,6 +321,7 @@ class PermissionPolicy:
     def _narrowest(self, offers: Sequence[Offer], tool: Tool, arguments: JsonObject) -> str | None:
         """Return the narrowest of the offered rules that allow a call."""
         needed = list(dict.fromkeys(offer.proposed for offer in offers))
+        # No one reads that many rules before the answer.
         if len(needed) > MAX_GRANTS_AT_ONCE:
             return None
         return "\n".join(self._needed(needed, tool, arguments)) or None
@@ -365,6 +374,7 @@ class PermissionPolicy:
         if scope != "session":
             if self._store_grant is None:
                 raise ConfigurationError(f"rules cannot be stored for the {scope} here; grant it for the session")
+            # Stored before it applies: a rule that only seems stored would surprise the next session.
             where = self._store_grant(granted, scope)
             self._kept.update(granted)
         # Stored grants apply at once, too: the settings are only read again after a moment.
@@ -385,6 +395,7 @@ class PermissionPolicy:
             ConfigurationError: the rule cannot be read; nothing changed.
         """
         rule = Rule.parse(verdict, text, SESSION_ORIGIN if verdict == "allow" else "added for the session")
+        # Apart, because a grant answers a question and a restriction is a list of its own.
         rules = self._rules.grants if rule.verdict == "allow" else self._rules.restrictions
         if rule in rules:
             return None
@@ -393,6 +404,7 @@ class PermissionPolicy:
 
     def remove_session_rule(self, verdict: str, text: str) -> bool:
         """Remove a rule of the session; False if no rule of the session has this verdict and text."""
+        # Not the stored ones: they are the settings', and would come back with the next start.
         found = [rule for rule in self.session_rules if (rule.verdict, rule.text) == (verdict, text)]
         for rule in found:
             (self._rules.grants if rule.verdict == "allow" else self._rules.restrictions).remove(rule)

@@ -32,7 +32,7 @@ def begin(arguments: "Sequence[str]") -> None:
     import termios
 
     from .early_terminal import EarlyTerminal
-    from .frame_names import FrameNames
+    from .start_frame import FrameNames
 
     try:
         _early = EarlyTerminal()

@@ -8,8 +8,7 @@ import os
 import select
 import termios
 
-from .frame_names import FrameNames
-from .start_frame import StartFrame, read_frame, write_file, write_frame
+from .start_frame import FrameNames, StartFrame, read_frame, write_file, write_frame
 from .typed_input import BREAKS_TO_QUIT, LARGEST_INPUT, TypedInput
 
 TYPE_CHECKING = False

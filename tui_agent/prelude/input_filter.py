@@ -9,8 +9,6 @@ Enter in the middle of text that arrives faster than a user types belongs to a p
 
 import codecs
 
-from .key_layouts import latin_letter
-
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -505,3 +503,31 @@ def _end_of_paste(text: str) -> "int | None":
 def _begun_bracket(text: str) -> str:
     """Return the beginning of an end bracket with which a text ends."""
     return next((text[-size:] for size in range(len(PASTE_ENDS) - 1, 0, -1) if text.endswith(PASTE_ENDS[:size])), "")
+
+
+# --- other keyboard layouts -------------------------------------------------------------------------------------------
+
+_LAYOUTS = (
+    ("йцукенгшщзфывапролдячсмить", "qwertyuiopasdfghjklzxcvbnm"),
+    ("і", "s"),
+    ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),
+    ("קראטוןםפשדגכעיחלךזסבהנמצ", "ertyuiopasdfghjklzxcvbnm"),
+    ("ضصثقفغعهخحشسيیبلاتنمئءؤرىة", "qwertyuiopasddfghjklzxcvnm"),
+    ("ㅂㅈㄷㄱㅅㅛㅕㅑㅐㅔㅁㄴㅇㄹㅎㅗㅓㅏㅣㅋㅌㅊㅍㅠㅜㅡ", "qwertyuiopasdfghjklzxcvbnm"),
+)
+"""Russian and Ukrainian, Greek, Hebrew, Arabic and Persian, Korean: letters, and the Latin letters of their keys."""
+
+_LATIN: "dict[str, str]" = {}
+for _letters, _keys in _LAYOUTS:
+    for _letter, _key in zip(_letters, _keys, strict=True):
+        # Scripts without capital letters have the small letter in both places.
+        _LATIN[_letter.upper()] = _key.upper()
+        _LATIN[_letter] = _key
+
+
+def latin_letter(character: str) -> str:
+    """Return the Latin letter of the key that types a character; empty if it is not known."""
+    if "\uff21" <= character <= "\uff5a":
+        letter = chr(ord(character) - 0xFEE0)  # Full-width letters follow the order of ASCII.
+        return letter if letter.isalpha() else ""
+    return _LATIN.get(character, "")

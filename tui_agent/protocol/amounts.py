@@ -1,6 +1,10 @@
 """Short texts for amounts: time, tokens, bytes, money. Every part of the screen uses them."""
 
 from collections.abc import Sequence
+from datetime import datetime
+
+_MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
+"""Milliseconds."""
 
 
 def seconds_text(seconds: float, *, tenths: bool = True) -> str:
@@ -63,3 +67,18 @@ def _scaled(amount: int, base: int, units: tuple[str, ...]) -> str:
     if unit == 0 or value >= 99.95 or round(value, 1).is_integer():
         return f"{round(value)}{units[unit]}"
     return f"{value:.1f}{units[unit]}"
+
+
+def age_text(time: int, now: int) -> str:
+    """Return the age of a moment: `now`, `5 min`, `3 h`, `2 d`, `4 Nov`, `Nov 2024`; both in milliseconds."""
+    age = max(0, now - time)
+    if age < _MINUTE:
+        return "now"
+    if age < _HOUR:
+        return f"{age // _MINUTE} min"
+    if age < _DAY:
+        return f"{age // _HOUR} h"
+    if age < 14 * _DAY:
+        return f"{age // _DAY} d"
+    then = datetime.fromtimestamp(time / 1000)
+    return f"{then.day} {then:%b}" if age < 300 * _DAY else f"{then:%b %Y}"

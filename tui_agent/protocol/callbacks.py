@@ -58,6 +58,7 @@ def notify(callback: Callable[..., object], *facts: Any) -> Crash | None:
     except Exception as error:
         return Crash(error)
     if inspect.iscoroutine(answer):
+        # Or Python would warn that it was never awaited.
         answer.close()
         return Crash(TypeError("a listener must be a plain function, and this one is async"))
     return None

@@ -54,6 +54,7 @@ class CancellationToken:
     def adopt(self, child: "CancellationToken") -> None:
         """Link `child`: it is cancelled with this token, at once if this token already is."""
         if self._children is None:
+            # Weak, because a run outlives thousands of calls.
             self._children = weakref.WeakSet()
         self._children.add(child)
         if self._is_set:
@@ -73,6 +74,7 @@ class CancellationToken:
             callbacks, self._callbacks = self._callbacks, []
         if self._event is not None:
             self._event.set()
+        # A copy, because a callback may add a child.
         for child in list(self._children or ()):
             child.cancel(reason)
         for callback in callbacks:

@@ -108,6 +108,7 @@ class FileDiff:
     def path(self) -> str:
         """The new path, of a deleted file the old one."""
         if self.is_deleted:
+            # Programs write a tab behind a name with blanks.
             return self.old_name.removeprefix("a/").removesuffix("\t")
         return self.new_name.removeprefix("b/").removesuffix("\t")
 
@@ -216,6 +217,7 @@ class Diff(str):
         """Return the schema of a string."""
 
         def made(value: Any, check: Callable[[Any], str]) -> Diff:
+            # What a tool hands over keeps its data; its text would have to be read again.
             return value if isinstance(value, Diff) else cls(check(value))
 
         return core_schema.no_info_wrap_validator_function(made, core_schema.str_schema())

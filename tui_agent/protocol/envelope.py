@@ -82,6 +82,7 @@ class Envelope:
             line = _JSON.encode(head)
         except ValueError:
             line = _JSON.encode(_finite(head))
+        # Neither a file nor a pipe takes half a surrogate pair.
         return line.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -107,6 +108,7 @@ def read_envelope(line: str | bytes) -> Envelope | None:
         record.step,
     )
     seq = record.seq if 0 <= (record.seq or 0) <= _LAST_NUMBER else 0
+    # A later time would raise wherever it is shown as a date.
     time = min(max(record.ts or 0, 0), LATEST_TIME)
     return Envelope(record.data, seq or 0, time, record.mono or 0.0, origin, record.v or 1)
 

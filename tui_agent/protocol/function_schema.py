@@ -98,8 +98,9 @@ def read_parameters(tool_name: str, function: Callable[..., object]) -> Function
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
-    """Return the JSON schema of an arguments model, without titles: they cost tokens and tell the model nothing."""
+    """Return the JSON schema of an arguments model, without titles."""
     schema = model.model_json_schema(schema_generator=_QuietSchema)
+    # They cost tokens and tell the model nothing.
     _drop_titles(schema)
     schema.pop("description", None)
     return schema
@@ -159,17 +160,14 @@ def _namespace(function: Callable[..., object]) -> dict[str, Any]:
 
 
 def _resolved(tool_name: str, parameter: inspect.Parameter, namespace: dict[str, Any]) -> Any:
-    """Return a parameter's annotation with quoted names resolved.
-
-    Annotations are resolved one at a time, because the return type and the type of the context may be imported under
-    `TYPE_CHECKING` only.
-    """
+    """Return a parameter's annotation with quoted names resolved."""
     annotation = parameter.annotation
     if annotation is inspect.Parameter.empty:
         return annotation
 
     def annotated() -> None: ...
 
+    # One at a time: the types of the result and of the context may be imported under `TYPE_CHECKING` only.
     annotated.__annotations__ = {parameter.name: annotation}
     try:
         return typing.get_type_hints(annotated, namespace, include_extras=True)[parameter.name]

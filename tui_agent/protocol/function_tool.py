@@ -9,12 +9,12 @@ from typing import Any, TypeAlias, overload
 
 from pydantic import BaseModel
 
+from .background import on_loop, run_in_thread
 from .errors import ConfigurationError
 from .function_schema import FunctionParameters, function_name, is_async_function, read_parameters
 from .messages import JsonObject
 from .tool import Accesses, Timeout, Tool, ToolContext, ToolSpec
 from .tool_result import ToolResult, as_tool_result
-from .tool_thread import on_loop, run_in_thread
 from .value_checks import expect_kind, expect_seconds, wrong_kind
 
 Trait: TypeAlias = bool | Callable[[JsonObject], bool]

@@ -64,6 +64,8 @@ _field_sets: dict[frozenset[str], set[str]] = {}
 class FrozenModel(BaseModel):
     """Base of all serialised data: frozen; readers ignore unknown fields."""
 
+    # A later version may have written more fields. Building all validators at import would add a tenth of a second to
+    # the start.
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
@@ -72,9 +74,10 @@ _set = object.__setattr__
 
 
 class TrustedModel(FrozenModel):
-    """Base of data that the program itself makes, such as events. The constructor checks only the names of the fields:
-    validating a few dozen events in each turn again took a fifth of the engine's time. `model_validate` checks all."""
+    """Base of data that the program itself makes, such as events. The constructor checks only the names of the fields;
+    `model_validate` checks all."""
 
+    # Validating a few dozen events in each turn took a fifth of the engine's time.
     def __init__(self, /, **data: Any) -> None:
         kind = type(self)
         shape = _shapes.get(kind) or _shape_of(kind)
@@ -118,10 +121,9 @@ def _shape_of(kind: type[TrustedModel]) -> _Shape:
 
 
 def share_field_sets(kept: FrozenModel) -> None:
-    """Share the sets of given fields of an object that is kept, and of those in it, with objects given the same ones.
-
-    Each would have its own, a third of the memory of a long session. Copies get their own before it changes.
-    """
+    """Share the sets of given fields of a kept object and of those in it with objects that were given the same ones."""
+    # A set of its own for each object took a third of the memory of a long session. Copies get their own before it
+    # changes.
     given = kept.__pydantic_fields_set__
     object.__setattr__(kept, "__pydantic_fields_set__", _field_sets.setdefault(frozenset(given), given))
     for value in kept.__dict__.values():
@@ -419,6 +421,7 @@ def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
     try:
         value: object = _read(raw)
         if isinstance(value, str):
+            # Some models encode their arguments twice.
             value = _read(value) if value.strip() else {}
     except (ValueError, RecursionError) as error:
         return ToolCall(id=call_id, name=name, malformed=f"arguments are not valid JSON: {error}")

@@ -1,8 +1,7 @@
 """Standard input and output that never block the event loop, and the end of a child and of its pipes.
 
 Each stream has a thread: that works for files, pipes and terminals alike, whereas non-blocking mode would apply to
-every process that shares the descriptor. The threads are daemons, so that a blocked read or write does not keep the
-process alive.
+every process that shares the descriptor.
 """
 
 import asyncio
@@ -52,6 +51,7 @@ class LineReader:
     def start(self) -> None:
         """Start the reading thread."""
         loop = asyncio.get_running_loop()
+        # A daemon, so that a blocked read does not keep the process alive.
         threading.Thread(target=self._read, args=(loop,), name="line-reader", daemon=True).start()
 
     async def next(self) -> InputLine | None:
@@ -65,6 +65,7 @@ class LineReader:
         while True:
             piece = _read_some(self._descriptor)
             for line in cutter.feed(piece):
+                # The input may be larger than the memory and faster than its consumer.
                 self._ahead.acquire()
                 if not _call_on_loop(loop, self._lines.put_nowait, line):
                     return
@@ -105,6 +106,7 @@ class PipeWriter:
     def start(self) -> None:
         """Start the writing thread."""
         loop = asyncio.get_running_loop()
+        # A daemon, so that a blocked write does not keep the process alive.
         threading.Thread(target=self._write, args=(loop,), name="pipe-writer", daemon=True).start()
 
     def put(self, data: bytes) -> None:
@@ -150,6 +152,7 @@ class PipeWriter:
             self._room.set()
 
     def _break(self, error: OSError) -> None:
+        # The reader may go away at any time.
         self.error = None if error.errno in (errno.EPIPE, errno.ECONNRESET) else error
         self.closed_by_reader.set()
         self._room.set()
@@ -165,11 +168,9 @@ def signal_group(leader: int, number: int) -> None:
 
 
 async def has_exited(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Return True once a process has exited; False if it is still there after some seconds.
-
-    `process.wait` would also wait for the end of its output, which no one may read any more.
-    """
+    """Return True once a process has exited; False if it is still there after some seconds."""
     deadline = time.monotonic() + seconds
+    # `process.wait` would also wait for the end of its output, which no one may read any more.
     while process.returncode is None and time.monotonic() < deadline:
         await asyncio.sleep(_EXIT_CHECK)
     return process.returncode is not None

@@ -68,6 +68,7 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """
     known = frozenset(secrets)
     forms = {form for secret in known if len(secret) >= SHORTEST_MASKED for form in _forms(secret)}
+    # The longest first, because one key may be the beginning of another.
     for form in sorted(forms, key=len, reverse=True):
         text = _pattern(form).sub(lambda found: f"{found['before']}{HIDDEN}", text)
 

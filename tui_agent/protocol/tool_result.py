@@ -138,6 +138,7 @@ def _error_text(error: BaseException) -> str:
 def _as_json_value(value: object) -> object:
     """Convert an object to a JSON value; items of a dict or a list stay as they are."""
     if isinstance(value, str):
+        # A subclass may print something else than its text.
         return str.__str__(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(cast(bytes, value)).decode("utf-8", "replace")

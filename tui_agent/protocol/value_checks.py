@@ -29,7 +29,8 @@ def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
 
 
 def expect_flag(name: str, value: object) -> None:
-    """Raise unless a value is True or False: text such as "no" would count as True."""
+    """Raise unless a value is True or False."""
+    # Text such as "no" would count as True.
     if not isinstance(value, bool):
         raise ConfigurationError(f"{name} must be True or False, got {shown_value(value)}")
 
@@ -98,10 +99,8 @@ def expect_members(name: str, value: object, members: Sequence[str], wanted: str
 
 
 def expect_items(name: str, values: object, check: Callable[[str, Any], object] | None, wanted: str) -> tuple[Any, ...]:
-    """Return the items as a tuple, each one checked under its own name, such as `AgentLoopConfig.guardrails[0]`.
-
-    Text is refused: its characters are never the items meant.
-    """
+    """Return the items as a tuple, each one checked under its own name, such as `AgentLoopConfig.guardrails[0]`."""
+    # The characters of a text are never the items meant.
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise wrong_kind(name, wanted, cast(object, values))
     items = tuple(cast(Iterable[object], values))

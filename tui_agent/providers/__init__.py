@@ -4,7 +4,7 @@ The demo (`tui_agent.providers.demo`) is not imported here, so that it costs not
 """
 
 from .anthropic_provider import AnthropicProvider
-from .model_table import DEMO_MODEL, model_info
+from .model_catalog import DEMO_MODEL, model_info
 from .scripted_provider import Call, Fail, Reply, Say, ScriptedProvider, Think, Wait, call, fail, reply
 
 __all__ = [

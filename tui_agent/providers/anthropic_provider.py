@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.background import reason_of
-from tui_agent.protocol.endpoint import expect_extra_fields
-from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.endpoint import environment_credential, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 from tui_agent.protocol.value_checks import (
@@ -28,9 +27,8 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
-from .connection_settings import ConnectionSettings
 from .error_details import refusal_subject
-from .model_table import default_max_tokens, model_info
+from .model_catalog import ConnectionSettings, default_max_tokens, model_info
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD, Refusal, dropped_text, refused_fields, statements
 from .request_builder import CacheSetting, RequestBuilder, RequestSettings, ThinkingMode, countable
@@ -187,13 +185,16 @@ class AnthropicProvider:
         client = await self._ready()
         answer, is_taken = await self._open_with_key(client, request)
         try:
+            # Closing the iterator must close the connection at once, not when the garbage collector comes.
             async with answer, aclosing(answer.chunks()) as chunks:
                 fold = self.decoder(client.errors, answer, is_taken)
+                # The HTTP client's timeout begins anew with each ping, so the silence is measured in events, too.
                 heard, limit = time.monotonic(), self._settings.silence_timeout * _PINGS
                 async for chunk in chunks:
                     before = fold.events
                     for fact in fold.facts(chunk):
                         if isinstance(fact, StreamEnded):
+                            # Before the event: its receiver may close this iterator with it.
                             await _drain(chunks)
                         yield fact
                     if fold.complete:
@@ -225,6 +226,7 @@ class AnthropicProvider:
         client = await self._ready()
         body, _ = await self._build(request)
         counted = await client.count_tokens(countable(body))
+        # Each later request would wait for the same refusal.
         self._counts_tokens = counted is not None
         return counted
 
@@ -238,6 +240,7 @@ class AnthropicProvider:
 
     async def aclose(self) -> None:
         """Close all connections; the provider cannot be used afterwards."""
+        # First, so that a request that waits for the lock opens no new connection.
         self._closed = True
         await self.disconnect()
 
@@ -269,6 +272,7 @@ class AnthropicProvider:
     async def _ready(self) -> "EndpointClient":
         here = self._here()
         async with here.loading:
+            # One at a time: two first requests would load the SDK twice and open two pools.
             if self._closed:
                 raise ErrorFactory().write("unavailable", "the provider was closed", advice="create another one")
             if here.client is None:
@@ -302,6 +306,7 @@ class AnthropicProvider:
             if self._key_source is None or error.status not in (401, 403):
                 raise
         async with self._here().loading:
+            # Another request may have fetched a new key while this one waited for the lock.
             if client.key == sent:
                 if self._key == sent:
                     await self._take_key(self._key_source)
@@ -382,9 +387,11 @@ class AnthropicProvider:
                 elif added and self.on_notice is not None:
                     self.on_notice(dropped_text(self.model.name, added))
                 return answer, is_taken
+            # A builder of its own: the shared one may have other settings by now.
             sent = self.builder_type(settings).optional_fields(request) | ({VERSION_FIELD} - dropped)
             refused = refused_fields(answer.body, sent, settings.betas)
             if not refused:
+                # The refusal was about something else, so what did not help is sent again.
                 await self._leave_out(self._builder.settings.drop - added)
                 answer.failure.subject = refusal_subject(statements(answer.body), body)
                 raise answer.failure
@@ -399,6 +406,7 @@ class AnthropicProvider:
     async def _build(self, request: ModelRequest) -> tuple[bytes, Callable[[str], bool]]:
         """Return the body of a request, and a function that returns True for an id its calls already use."""
         async with self._here().building:
+            # The lock is needed although there is one event loop: the builder keeps JSON, and this may run in a thread.
             if self._builder.unsent(request) > _BUILD_OFF_LOOP:
                 body = await asyncio.to_thread(self._builder.build, request)
             else:
@@ -505,6 +513,7 @@ def _sendable(secret: str | None) -> str | None:
         ConfigurationError: it has characters that a header cannot contain; the message does not repeat it.
     """
     plain = (secret or "").strip()
+    # The HTTP library would refuse it, too, with an error that repeats the key.
     if not plain.isascii() or not plain.isprintable() or " " in plain:
         raise ConfigurationError("the key contains spaces, line breaks or other invalid characters; copy it again")
     return plain or None

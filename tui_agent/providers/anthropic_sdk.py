@@ -11,14 +11,14 @@ from typing import cast
 
 import httpx2
 
-from tui_agent.protocol.environment_key import DEFAULT_ADDRESS, is_own_api
+from tui_agent.protocol.endpoint import DEFAULT_ADDRESS, is_own_api
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import is_object
 
 from .connection import network_of, proxy_secrets, root_cause, secret_values
-from .connection_settings import ConnectionSettings
 from .endpoint_client import LIST_SECONDS, EndpointClient, address_of
 from .lean_import import hidden_package, load_names
+from .model_catalog import ConnectionSettings
 from .provider_failures import GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD
 
@@ -77,6 +77,8 @@ class SdkClient(EndpointClient):
                 http_client=DefaultAsyncHttpxClient(
                     timeout=self._timeout,
                     verify=self._network.context,
+                    # `network_of` reads the environment, and entries of NO_PROXY that the HTTP library does not
+                    # understand.
                     trust_env=False,
                     proxy=self._network.proxy_url,
                 ),
@@ -84,6 +86,7 @@ class SdkClient(EndpointClient):
         except (AnthropicError, httpx2.InvalidURL, ValueError, OSError) as error:
             advice = "check the key and the base URL"
             failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", root_cause(error), advice=advice)
+        # Raised here, so that it has no context, in which an error of the SDK could repeat the key.
         if failure is not None:
             raise failure
         known = _known(
@@ -133,6 +136,7 @@ class SdkClient(EndpointClient):
                 },
             )
         except (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError):
+            # The estimate serves without a count, so no failure of counting stops a request.
             return None
         tokens = counted.get("input_tokens") if is_object(counted) else None
         return tokens if isinstance(tokens, int) and tokens >= 0 else None

@@ -20,7 +20,7 @@ import httpx2
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_address import WebProxy, find_proxy
 
-from .endpoint_profiles import how_to_start
+from .model_catalog import how_to_start
 from .provider_failures import ErrorFactory
 
 _GROUP: type[BaseException] = BaseExceptionGroup
@@ -128,6 +128,7 @@ def connection_failure(errors: ErrorFactory, error: Exception, proxy: WebProxy |
     """Return the error for a request that no server answered; it is not retryable if nothing can change by itself."""
     causes = list(_causes(error))
     for cause in causes:
+        # Before the other causes: around it are errors that only say that no connection was made.
         if isinstance(cause, ssl.SSLError):
             return _tls_failure(errors, cause)
     refused = any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes)

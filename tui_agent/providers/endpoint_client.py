@@ -13,7 +13,7 @@ from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import is_array, is_object
 
 from .connection import Network, connection_failure, root_cause
-from .connection_settings import ConnectionSettings
+from .model_catalog import ConnectionSettings
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import Refusal
 
@@ -128,6 +128,7 @@ class EndpointClient(ABC):
     def use_key(self, key: str) -> None:
         """Send this key from now on."""
         self._key = key
+        # The earlier keys stay known: a server may repeat one late.
         self.errors = replace(self.errors, secrets=(*self.errors.secrets, key))
 
     async def open(self, body: bytes, version: str | None = None, betas: Iterable[str] = ()) -> SdkResponse | Refusal:
@@ -147,6 +148,7 @@ class EndpointClient(ABC):
             if failure.kind == "invalid_request" and answer.status_code in self.refusal_statuses:
                 return Refusal(failure, answer.body)
         except self.timeout_error as error:
+            # The SDK has one error for both timeouts.
             if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
                 proxy = self._network.proxy
                 through = "" if proxy is None else f" through the proxy {proxy}"
@@ -161,6 +163,7 @@ class EndpointClient(ABC):
             if isinstance(response, httpx2.Response):
                 return self._answer(response)
             failure = self.errors.write("bad_response", "the SDK returned no response")
+        # Outside of the handlers, so that it has no context: an error of the SDK could repeat the key.
         raise failure
 
     @abstractmethod
@@ -197,6 +200,7 @@ class EndpointClient(ABC):
         except self.status_error as error:
             answer = cast("APIStatusError", error)
             status = answer.status_code
+            # Servers without such a list answer in any of these ways.
             if 300 <= status < 400 or status in (404, 405, 501):
                 what = "The endpoint has no list of models"
                 failure = self.errors.write("invalid_request", what=what, status=status)

@@ -1,10 +1,12 @@
 """The provider for a model of a named endpoint."""
 
+from typing import Any
+
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.endpoint import CLOUDS
-from tui_agent.protocol.engine_imports import IMPORTING
 
 from .anthropic_provider import AnthropicProvider, CacheSetting, EndpointTraits, KeySource
-from .endpoint_profiles import ModelTarget
+from .model_catalog import ModelTarget
 
 
 def provider_for(
@@ -17,39 +19,28 @@ def provider_for(
 ) -> AnthropicProvider:
     """Return the provider for a model of a named endpoint, which gets these credentials and no others.
 
-    Libraries of other APIs are imported only for a model that needs one; they know only one kind of key.
+    Libraries of other APIs are imported only for a model that needs one.
     """
-    endpoint, token = target.endpoint, auth_token or api_key
-    if endpoint.kind in CLOUDS:
-        with IMPORTING:
-            from .kinds.cloud_provider import CloudProvider
-
-        return CloudProvider(target, auth_token=token, key_source=key_source)
-    counts, profile = endpoint.count_tokens is not False, endpoint.profile or target.provider
-    traits = EndpointTraits(target.info, frozenset(endpoint.drop), counts, profile)
-    if endpoint.kind == "openai":
-        with IMPORTING:
-            from .kinds.openai_provider import OpenAiProvider, ResponsesProvider
-
-        return (ResponsesProvider if endpoint.api == "responses" else OpenAiProvider)(
-            target.name,
-            base_url=endpoint.base_url or "",
-            endpoint=traits,
-            auth_token=token,
-            headers=endpoint.headers,
-            extra_body=endpoint.extra_body,
-            key_source=key_source,
-        )
+    endpoint = target.endpoint
     version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
-    return AnthropicProvider(
-        target.name,
-        api_key=api_key,
-        auth_token=auth_token,
-        base_url=endpoint.base_url,
-        headers={**version, **endpoint.headers},
-        betas=endpoint.betas,
-        extra_body=endpoint.extra_body,
-        key_source=key_source,
-        cache=cache,
-        endpoint=traits,
-    )
+    # The profile names the program to start if nothing answers, which a cloud does not have.
+    profile = None if endpoint.kind in CLOUDS else endpoint.profile or target.provider
+    options: dict[str, Any] = {
+        "base_url": endpoint.base_url,
+        "headers": {**version, **endpoint.headers},
+        "betas": endpoint.betas,
+        "extra_body": endpoint.extra_body,
+        "key_source": key_source,
+        "endpoint": EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False, profile),
+    }
+    if endpoint.kind == "messages":
+        return AnthropicProvider(target.name, api_key=api_key, auth_token=auth_token, cache=cache, **options)
+    with IMPORTING:
+        from .kinds import other_providers
+
+    # The other APIs have one kind of key.
+    options["auth_token"] = auth_token or api_key
+    if endpoint.kind in CLOUDS:
+        return other_providers.CloudProvider(target, **options)
+    make = other_providers.ResponsesProvider if endpoint.api == "responses" else other_providers.OpenAiProvider
+    return make(target.name, **options)

@@ -13,6 +13,7 @@ _MOST_PROBLEMS = 3
 _LARGEST_PAGE = 100_000
 _LONGEST_EXCERPT = 200
 """Characters of a page without a title that are quoted."""
+# It bounds the time that the patterns below take for a text that the server chose.
 _LONGEST_WORDS = 4_000
 """Characters of a message that are searched."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
-from .endpoint_profiles import Profile, shipped_profiles
+from .model_catalog import Profile, shipped_profiles
 
 SECONDS = 1.0
 _LARGEST_ANSWER = 1024 * 1024

@@ -13,8 +13,8 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from tui_agent.protocol.errors import RETRYABLE_KINDS, ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.report_text import wait_text
 from tui_agent.protocol.secret_variables import mask_secrets
-from tui_agent.protocol.status_words import wait_text
 
 from .error_details import ErrorDetails, is_about_length, is_about_media
 
@@ -267,6 +267,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
             return None
         if re.fullmatch(r"\s*[\d.]+\s*", value):
             return float(value)
+        # By the clock of this machine the date may have passed.
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None

@@ -16,10 +16,9 @@ from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, T
 from tui_agent.protocol.provider import ModelRequest, SystemPart, ThinkingForm
 from tui_agent.protocol.tool import ToolSpec
 
-from .answer_format import answer_format
-from .model_table import takes_xhigh
+from .model_catalog import takes_xhigh
 from .refused_fields import ANSWER_FORMAT, BETA_FIELD, CACHE_CONTROL, CACHE_LIFETIME, IS_ERROR, SYSTEM_BLOCKS
-from .wire_blocks import blocks_of, encode
+from .wire_blocks import answer_format, blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
 """Replacement for a block's closing brace: the prompt cache may end after this block."""
@@ -103,6 +102,7 @@ class WireConversation:
         """Return the elements of the `messages` array with their commas, in pieces to be joined at once."""
         turns = self._open_turns(messages)
         users = [index for index, turn in enumerate(turns) if turn.role == "user"][-_MARKED_TURNS:]
+        # Before the last two user turns no mark comes or goes, so these bytes are final.
         closing = users[0] if len(users) == _MARKED_TURNS else 0
         for turn in turns[:closing]:
             self._close(turn)
@@ -122,8 +122,10 @@ class WireConversation:
 
     def _open_turns(self, messages: Sequence[Message]) -> list[_Turn]:
         """Return the turns after those kept as bytes; all turns if the kept bytes no longer match the messages."""
+        # By identity: messages never change, and comparing their texts would cost as much as encoding them.
         if len(messages) >= len(self._covered) and all(map(is_, self._covered, messages)):
             turns = list(self._turns(messages[len(self._covered) :]))
+            # After a rewind the marks may belong into the kept bytes.
             fits = sum(turn.role == "user" for turn in turns) >= _MARKED_TURNS and turns[0].role == "user"
             if fits or not self._covered:
                 return turns
@@ -152,6 +154,7 @@ class WireConversation:
 
     def _render(self, message: Message) -> _Rendered:
         known = self._open.get(message.id)
+        # The id is not enough: a compaction shortens a result under its id.
         if known is not None and known.message is message:
             return known
         role: _Role = "assistant" if isinstance(message, AssistantMessage) else "user"
@@ -229,6 +232,7 @@ class RequestBuilder:
         limits = {name: value for name, value in self._limits(request).items() if name not in drop}
         fields = [_field("model", self._settings.model), *(_field(name, value) for name, value in limits.items())]
         tools = [self._tools_json(request.tools, mark)] if request.tools else []
+        # Behind the mark, so that requests with and without searches share the tools in the cache.
         tools += [encode(_search_tool(request.web_searches))] if request.web_searches else []
         if tools and "tools" not in drop:
             fields.append(b'"tools":[' + b",".join(tools) + b"]")
@@ -264,6 +268,7 @@ class RequestBuilder:
     def leave_out(self, fields: frozenset[str]) -> None:
         """Build requests without these fields from now on, and with all others."""
         self._settings = replace(self._settings, drop=fields)
+        # The kept bytes contain what is left out from now on.
         self._conversations.clear()
 
     def _mark(self, request: ModelRequest) -> bytes:
@@ -286,6 +291,7 @@ class RequestBuilder:
         fields: JsonObject = {"max_tokens": request.max_tokens or self._settings.max_tokens, "stream": True}
         if request.temperature is not None:
             fields["temperature"] = request.temperature
+        # After the limit, which a budget for reasoning raises.
         fields |= self._thinking_fields(request.thinking_tokens, fields["max_tokens"])
         if answer := self._answer_format(request):
             fields["output_config"] = {**fields.get("output_config", {}), **answer}
@@ -307,6 +313,7 @@ class RequestBuilder:
         return _effort_fields(budget, can_stop=settings.thinking_form == "adaptive", has_xhigh=has_xhigh)
 
     def _tools_json(self, tools: tuple[ToolSpec, ...], mark: bytes) -> bytes:
+        # The tools seldom change between requests, and their schemas are long.
         if self._tools[:2] != (tools, mark):
             encoded = [encode(tool.model_dump(mode="json")) for tool in tools]
             self._tools = (tools, mark, b",".join(_marked(encoded, len(encoded), mark)))
@@ -352,6 +359,7 @@ def _budget_fields(budget: int, max_tokens: int) -> JsonObject:
     """Return the fields for reasoning by budget; the API wants it to be smaller than the answer's limit."""
     if budget <= 0:
         return {"thinking": {"type": "disabled"}}
+    # The API refuses smaller ones.
     budget = max(budget, _LEAST_BUDGET)
     return {
         "thinking": {"type": "enabled", "budget_tokens": budget},

@@ -53,6 +53,7 @@ class SseReader:
         self._buffer += self._with_line_feeds(data)
         events: list[ServerSentEvent] = []
         start = 0
+        # A blank line may lie across two pieces.
         while (end := self._buffer.find(b"\n\n", max(start, self._searched - 1))) >= 0:
             event = _read(self._buffer[start:end].decode("utf-8"))
             if event is not None:
@@ -139,6 +140,7 @@ class ResponseDecoder:
             self._head = (self._head + chunk).lstrip(_BLANK)
             if not self._head:
                 return
+            # An event begins with the name of a field or a colon, a whole body with one of these.
             chunk, is_stream = self._head, self._head[:1] not in (b"{", b"[", b"<")
             self._head = None
             self._whole = None if is_stream else bytearray()
@@ -218,6 +220,7 @@ class ResponseDecoder:
                 if (found := _object_of(event)) is not None:
                     yield found
         except (ValueError, RecursionError) as error:
+            # The cause would repeat the server's text, which may contain the key.
             raise self._bad(_fault(error)) from None
 
     def _foreign(self, event: JsonObject) -> ProviderError | None:

@@ -74,6 +74,7 @@ class _Block:
 
     def to_call(self) -> ToolCall:
         """Return the call with its arguments parsed."""
+        # The API itself begins each block with an empty object and streams the arguments.
         if self.given and not any(self.pieces):
             return ToolCall(id=self.call_id, name=self.name, arguments=self.given)
         return parse_tool_call(self.call_id, self.name, "".join(self.pieces))
@@ -118,13 +119,11 @@ class ResponseReader:
         return text_in(event, "type") in self._handlers
 
     def finish(self) -> list[StreamEvent]:
-        """Return the last events of an answer whose stream ended without `message_stop`; none if the answer was cut.
-
-        The reason for stopping comes after everything else. With it the answer is complete however the connection
-        ended, and another request would cost twice. An open call or an open thought is the exception: its end was
-        lost. Text needs no end. At the output limit blocks stay open, and the reader has already reported them as cut.
-        """
+        """Return the last events of an answer whose stream ended without `message_stop`; none if the answer was cut."""
+        # The end of an open call or thought was lost. Text needs no end, and blocks that stay open at the output limit
+        # were reported as cut before.
         is_torn = any(block.kind != "text" for block in self._open.values())
+        # The reason for stopping comes after everything else, and another request would cost twice.
         return [] if self._stop_reason is None or is_torn else self._message_stopped({})
 
     def _message_started(self, event: JsonObject) -> list[StreamEvent]:
@@ -133,6 +132,7 @@ class ResponseReader:
         return [StreamStarted(text_in(message, "model"), self._usage)]
 
     def _block_started(self, event: JsonObject) -> list[StreamEvent]:
+        # Another block follows, so it was not the output limit that left the arguments invalid.
         found = self._flush_unread(cut=False)
         content = object_in(event, "content_block")
         block = _Block(text_in(content, "type"), _index(event))
@@ -274,6 +274,7 @@ class ResponseReader:
 
     def _fresh_id(self, call_id: str) -> str:
         """Return the call's id, or a new one if it is missing or already taken."""
+        # A result names its call by the id, and some servers count anew in each answer.
         if not call_id or call_id in self._ids or self._is_taken(call_id):
             call_id = new_id("toolu")
         self._ids.add(call_id)

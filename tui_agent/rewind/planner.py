@@ -8,20 +8,40 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.events import FileChanged, FileState
-from tui_agent.protocol.facts.rewind_facts import FileStep, StepKind
+from tui_agent.protocol.events import (
+    ChangesKept,
+    FileChanged,
+    FileState,
+    MessageEnded,
+    MessageStarted,
+    SessionRewound,
+    ToolData,
+    ToolEnded,
+    ToolStarted,
+)
+from tui_agent.protocol.facts.change_facts import FileStep, RewindPoint, StepKind
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.tool import EFFECTS_DATA
+from tui_agent.session.event_folds import active_events
+from tui_agent.session.history_fold import ROOT_AGENT
 from tui_agent.tools.atomic_write import replace_file, temporary_name
-from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import TreeChange, content_of, diff_between, read_file_state, same_file
+from tui_agent.tools.file_states import (
+    CONTENT_LIMIT,
+    ContentStore,
+    TreeChange,
+    content_of,
+    diff_between,
+    read_file_state,
+    same_file,
+)
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
-
-from .file_history import RecordedChange
 
 NOT_KEPT = "its earlier content was not saved: the file was too large, or the session's limit was reached"
 NOT_KNOWN = "its earlier content was not recorded"
@@ -33,51 +53,162 @@ NOT_COMPARED = "it is too large to be compared with the content the agent left"
 DIFF_SHOWN = 40_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The present state of a file, with access to contents for diffs."""
+def changes_in(envelopes: Iterable[Envelope], after: int = 0) -> list[FileChanged]:
+    """Return all changes of files after an event in order, including those of sub-agents and of earlier rewinds."""
+    return [event for one in envelopes if isinstance(event := one.event, FileChanged) and one.seq > after]
 
-    path: Path
-    shown: str
-    now: FileState | None
-    contents: ContentStore
 
-    def diff(self, old: FileState | None, new: FileState | None) -> Diff:
-        """Return the diff of two states; empty if a content is missing."""
-        before, after = self._bytes(old), self._bytes(new)
-        if before is None or after is None:
-            return NO_DIFF
-        names = NOTHING if old is None else f"a/{self.shown}", NOTHING if new is None else f"b/{self.shown}"
-        return (diff_between(before, after, names) or NO_DIFF).shortened(DIFF_SHOWN)
+def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
+    """Return the number of commands after an event whose changes are unknown, because the tree was not compared."""
+    unknown: set[str] = set()
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolEnded(call_id=call_id, details={"files_changed": None}) if envelope.seq > after:
+                unknown.add(call_id)
+            # The tree may be compared only after the call has ended, as for a command in the background.
+            case ToolData(call_id=call_id, kind=kind, data={"files_changed": int()}) if kind == EFFECTS_DATA:
+                unknown.discard(call_id)
+            case _:
+                pass
+    return len(unknown)
 
-    def _bytes(self, state: FileState | None) -> bytes | None:
-        found = content_of(state, self.contents)
-        if found is None and state is not None and state == self.now and not state.is_link:
-            return _present_content(self.path, state)
-        return found
+
+def uncovered_targets(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
+    """Return what the commands of these events named and changed, and of which nothing was saved."""
+    found: dict[str, None] = {}
+    for envelope in envelopes:
+        match envelope.event:
+            case (
+                ToolEnded(details={"not_covered": [*names]}) | ToolData(kind="effects", data={"not_covered": [*names]})
+            ):
+                found |= dict.fromkeys(map(str, names))
+            case _:
+                pass
+    return tuple(found)
+
+
+def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:
+    """Return tool and summary of each call after an event that was interrupted and may have changed something."""
+    started: dict[str, ToolStarted] = {}
+    untouched: set[str] = set()
+    found: list[str] = []
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolStarted(read_only=False) as event if envelope.seq > after:
+                started[event.call_id] = event
+                # Of a trial nothing is in the workspace before it is kept.
+                untouched |= {event.call_id} if event.place != "outside" else set()
+            case ChangesKept(call_id=call_id):
+                untouched.discard(call_id)
+            case ToolEnded(status="interrupted", call_id=call_id) if call_id in untouched:
+                pass
+            case ToolEnded(status="interrupted", call_id=call_id) if call_id in started:
+                begun = started.pop(call_id)
+                found.append(f"{begun.name} {begun.summary}".strip())
+            case _:
+                pass
+    return tuple(found)
+
+
+def call_subtree(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:
+    """Return the ids of a call, of one that ran for it, of all calls of the sub-agents it started, and of theirs."""
+    found = {call_id}
+    for envelope in envelopes:
+        if isinstance(envelope.event, ToolStarted) and envelope.event.call_id in found and envelope.event.adopted_from:
+            found.add(envelope.event.adopted_from)
+        own = getattr(envelope.event, "call_id", None)
+        if isinstance(own, str) and envelope.origin.parent_call_id in found:
+            found.add(own)
+    return frozenset(found)
+
+
+def rewind_points(envelopes: Sequence[Envelope]) -> tuple[RewindPoint, ...]:
+    """Return the moments before each user message in the conversation and before each rewind, newest first."""
+    points = [*_turns(active_events(envelopes)), *_rewinds(envelopes)]
+    points.sort(key=lambda point: point.seq, reverse=True)
+    changes = [(one.seq, one.event) for one in envelopes if isinstance(one.event, FileChanged)]
+    counted: list[RewindPoint] = []
+    paths: set[str] = set()
+    added = removed = 0
+    for point in points:
+        # Both lists go from the newest to the oldest, so each change is counted once.
+        while changes and changes[-1][0] > point.seq:
+            _, change = changes.pop()
+            paths.add(change.path)
+            added += change.added
+            removed += change.removed
+        counted.append(RewindPoint(point.seq, point.time, point.text, point.is_turn, len(paths), added, removed))
+    return tuple(counted)
+
+
+def _turns(path: Iterable[Envelope]) -> list[RewindPoint]:
+    """Return the moments before the messages of the user."""
+    begun: dict[str, int] = {}
+    points: list[RewindPoint] = []
+    for envelope in path:
+        if envelope.origin.agent_id != ROOT_AGENT:
+            continue
+        match envelope.event:
+            case MessageStarted(role="user", message_id=message_id):
+                begun.setdefault(message_id, envelope.seq)
+            case MessageEnded(message=UserMessage() as message) if message.is_from_user:
+                # Before its first event, or the rewind would keep a message that begins and never ends.
+                seq = begun.get(message.id, envelope.seq) - 1
+                points.append(RewindPoint(seq, envelope.ts, message.text))
+            case _:
+                pass
+    return points
+
+
+def _rewinds(envelopes: Iterable[Envelope]) -> list[RewindPoint]:
+    """Return the moments before each rewind."""
+    return [
+        RewindPoint(event.from_seq, envelope.ts, event.text, is_turn=False)
+        for envelope in envelopes
+        if isinstance(event := envelope.event, SessionRewound)
+    ]
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
+
+
+def _diff(step: FileStep, contents: ContentStore, old: FileState | None, new: FileState | None) -> Diff:
+    """Return the diff of two states of a step's file; empty if a content is missing."""
+    before, after = (_bytes_in(state, step, contents) for state in (old, new))
+    if before is None or after is None:
+        return NO_DIFF
+    names = NOTHING if old is None else f"a/{step.shown}", NOTHING if new is None else f"b/{step.shown}"
+    return (diff_between(before, after, names) or NO_DIFF).shortened(DIFF_SHOWN)
+
+
+def _bytes_in(state: FileState | None, step: FileStep, contents: ContentStore) -> bytes | None:
+    """Return the content of a step's file in a state; None if it is missing."""
+    found = content_of(state, contents)
+    if found is None and state is not None and state == step.now and not state.is_link:
+        # What the disk has need not be saved to be compared.
+        with suppress(OSError):
+            return step.path.read_bytes() if os.path.getsize(step.path) == state.size else None
+    return found
 
 
 def plan_rewind(
-    changes: Sequence[RecordedChange], to_seq: int, contents: ContentStore, shown: Callable[[Path], str]
+    changes: Iterable[FileChanged], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
-    """Return the steps that bring every file back to its state right after an event. Blocks.
+    """Return the steps that bring every file back to its state before these changes. Blocks.
 
-    The changes are all of the session. Planning adds nothing to the contents; `shown` returns the name of a file for
-    messages.
+    The changes are all of the session after an event. Planning adds nothing to the contents; `shown` returns the name
+    of a file for messages.
     """
-    steps: list[FileStep] = []
-    for path, ours in _by_path(change for change in changes if change.seq > to_seq).items():
-        step = _step(Path(path), ours, (), contents, shown)
-        steps.extend([step] if step is not None else [])
-    return tuple(sorted(steps, key=lambda step: step.shown))
+    steps = [_step(Path(path), ours, (), contents, shown) for path, ours in by_path(changes).items()]
+    return tuple(sorted(filter(None, steps), key=lambda step: step.shown))
 
 
 def plan_call_undo(
-    changes: Sequence[RecordedChange], calls: frozenset[str], contents: ContentStore, shown: Callable[[Path], str]
+    changes: Sequence[FileChanged], calls: frozenset[str], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
     """Return the steps that undo the changes of these calls. Blocks."""
     steps: list[FileStep] = []
-    for path, recorded in _by_path(changes).items():
+    for path, recorded in by_path(changes).items():
         places = [place for place, change in enumerate(recorded) if change.call_id in calls]
         if places:
             ours, later = recorded[places[0] : places[-1] + 1], recorded[places[-1] + 1 :]
@@ -86,8 +217,9 @@ def plan_call_undo(
     return tuple(sorted(steps, key=lambda step: step.shown))
 
 
-def _by_path(changes: Iterable[RecordedChange]) -> dict[str, list[RecordedChange]]:
-    found: dict[str, list[RecordedChange]] = {}
+def by_path(changes: Iterable[FileChanged]) -> dict[str, list[FileChanged]]:
+    """Return the changes of each file, in order."""
+    found: dict[str, list[FileChanged]] = {}
     for change in changes:
         found.setdefault(change.path, []).append(change)
     return found
@@ -95,8 +227,8 @@ def _by_path(changes: Iterable[RecordedChange]) -> dict[str, list[RecordedChange
 
 def _step(
     path: Path,
-    ours: Sequence[RecordedChange],
-    later: Sequence[RecordedChange],
+    ours: Sequence[FileChanged],
+    later: Sequence[FileChanged],
     contents: ContentStore,
     shown: Callable[[Path], str],
 ) -> FileStep | None:
@@ -109,23 +241,23 @@ def _step(
         return FileStep(path, shown(path), "stuck", None, target, problem=f"cannot be read: {error.strerror or error}")
     if first.known and same_file(now, target):
         return None
-    step = FileStep(path, shown(path), _kind(now, target), now, target)
+    step = FileStep(path, shown(path), kind_of_step(now, target), now, target)
     if not first.known:
         return replace(step, kind="stuck", problem=NOT_KNOWN)
     if content_of(target, contents) is None:
         return replace(step, kind="stuck", problem=NOT_KEPT)
-    reading = _Reading(path, step.shown, now, contents)
+    # First, because a gap counts even if the file looks like the agent's now: the user's words may be inside.
     if gap := _gap(ours):
-        return replace(step, problem=CHANGED_BETWEEN, diff=reading.diff(gap[0].after, gap[1].before))
+        return replace(step, problem=CHANGED_BETWEEN, diff=_diff(step, contents, gap[0].after, gap[1].before))
     if later and same_file(later[-1].after, now):
-        return replace(step, problem=CHANGED_LATER, diff=reading.diff(left, now))
+        return replace(step, problem=CHANGED_LATER, diff=_diff(step, contents, left, now))
     if not last.known or not same_file(now, left):
         compared = left is None or now is None or (left.digest and now.digest)
-        return replace(step, problem=CHANGED_SINCE if compared else NOT_COMPARED, diff=reading.diff(left, now))
-    return replace(step, diff=reading.diff(now, target))
+        return replace(step, problem=CHANGED_SINCE if compared else NOT_COMPARED, diff=_diff(step, contents, left, now))
+    return replace(step, diff=_diff(step, contents, now, target))
 
 
-def _gap(changes: Sequence[RecordedChange]) -> tuple[RecordedChange, RecordedChange] | None:
+def _gap(changes: Sequence[FileChanged]) -> tuple[FileChanged, FileChanged] | None:
     """Return the first two changes between which someone else changed the file, or may have."""
     for one, other in pairwise(changes):
         if not (one.known and other.known and same_file(one.after, other.before)):
@@ -133,17 +265,14 @@ def _gap(changes: Sequence[RecordedChange]) -> tuple[RecordedChange, RecordedCha
     return None
 
 
-def _kind(now: FileState | None, target: FileState | None) -> StepKind:
+def kind_of_step(now: FileState | None, target: FileState | None) -> StepKind:
+    """Return what brings a file from one state to another."""
     if target is None:
         return "delete"
     return "create" if now is None else "restore"
 
 
-def _present_content(path: Path, state: FileState) -> bytes | None:
-    try:
-        return path.read_bytes() if os.path.getsize(path) == state.size else None
-    except OSError:
-        return None
+# --- one file ---------------------------------------------------------------------------------------------------------
 
 
 def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[FileChanged, ...]:
@@ -194,6 +323,7 @@ def remove_temporary(paths: Iterable[Path], mark: str) -> None:
 
 def order_steps(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
     """Return the steps in the order to carry them out: deletions first, inner paths before outer ones."""
+    # A file can take the place of a directory only once everything in it is gone.
     gone = [step for step in steps if step.target is None]
     return (
         *sorted(gone, key=lambda step: step.path, reverse=True),
@@ -213,6 +343,7 @@ def _remove_empty_directory(path: Path) -> None:
             return
         if any(files for _, _, files, _ in os.fwalk(path.name, dir_fd=directory)):
             raise ToolError("it is a directory now, and not an empty one")
+        # By descriptors: a link that appears meanwhile must not lead the deletion elsewhere.
         for _, names, _, held in os.fwalk(path.name, topdown=False, dir_fd=directory):
             for name in names:
                 os.rmdir(name, dir_fd=held)
@@ -232,6 +363,7 @@ def _write(path: Path, shown: str, target: FileState, content: bytes, mark: str)
     with pinned_directory(path.parent) as directory:
         status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) != target.mode:
+            # A change of mode by name would follow a link that appeared meanwhile.
             descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
             try:
                 os.fchmod(descriptor, target.mode)

@@ -9,30 +9,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
-from tui_agent.protocol.facts.diff_facts import ChangedFile
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.protocol.facts.change_facts import ChangedFile, FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.protocol.messages import Message, UserMessage, user_message
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
-from tui_agent.session.active_branch import interrupted_rewind
+from tui_agent.session.event_folds import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
-from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import same_file
+from tui_agent.tools.file_states import ContentStore
 
-from .file_history import (
+from .planner import (
     call_subtree,
+    carry_out,
     changes_in,
     interrupted_calls,
+    order_steps,
+    plan_call_undo,
+    plan_rewind,
+    remove_temporary,
     rewind_points,
     uncovered_targets,
     unobserved_commands,
+    unrecoverable,
 )
-from .planner import carry_out, order_steps, plan_call_undo, plan_rewind, remove_temporary, unrecoverable
-from .session_changes import changed_files, states_before
+from .session_changes import changed_files, restores_start
 
 if TYPE_CHECKING:
     from tui_agent.agent import AgentLoop
@@ -85,6 +88,7 @@ class Rewinder:
         """
         if self.agent.running:
             raise AlreadyRunningError
+        # Before the first change: undoing this rewind goes back to here.
         from_seq = self.bus.last_seq
         messages: tuple[Message, ...] = ()
         if scope != "files":
@@ -97,6 +101,7 @@ class Rewinder:
         failed: list[str] = []
         mark = secrets.token_hex(8)
         try:
+            # A kill from here on leaves some files changed, and the next program must know which.
             if chosen:
                 await self._announce(plan, chosen, mark)
             for step in chosen:
@@ -104,6 +109,7 @@ class Rewinder:
                     await self._do(step, done, mark)
                 except ToolError as error:
                     failed.append(f"{step.shown}: {error}")
+        # The model must not rely on files that are no longer as it knows them.
         except asyncio.CancelledError:
             rest = [step.shown for step in chosen if step.shown not in done]
             self.agent.apply_rewind((), _rewound(plan, "files", from_seq, done, [*passed_over, *rest]))
@@ -126,8 +132,7 @@ class Rewinder:
             AlreadyRunningError: the agent is running; nothing was done.
             SessionError: the journal cannot be read; nothing was done.
         """
-        first = states_before(changes_in(await self._envelopes()))
-        is_first = all((change := first.get(step.path)) and same_file(change.before, step.target) for step in steps)
+        is_first = restores_start(steps, changes_in(await self._envelopes()))
         to_seq = 0 if is_first else self.bus.last_seq
         return await self.carry_out(RewindPlan(to_seq, text, tuple(steps), is_undo=True), "files")
 
@@ -173,11 +178,12 @@ class Rewinder:
                 done.append(step.shown)
 
     async def _envelopes(self) -> Sequence[Envelope]:
+        # Plans come from the journal alone, so it must have the newest changes.
         await self.keep()
         return (await asyncio.to_thread(read_journal, self.journal)).envelopes
 
     def _plan(self, envelopes: Sequence[Envelope], point: RewindPoint) -> RewindPlan:
-        steps = plan_rewind(changes_in(envelopes), point.seq, self.contents, self._shown)
+        steps = plan_rewind(changes_in(envelopes, point.seq), self.contents, self._shown)
         now, then = messages_of(envelopes), messages_of([one for one in envelopes if one.seq <= point.seq])
         kept = {message.id for message in then}
         gone = [message for message in now if message.id not in kept]

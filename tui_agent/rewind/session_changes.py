@@ -10,17 +10,25 @@ from pathlib import Path
 from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff, DiffHunk
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.diff_facts import ChangedFile, FileDifference
-from tui_agent.protocol.facts.rewind_facts import FileStep
-from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import DIFFED_LIMIT, content_of, diff_between, read_file_state, same_file
+from tui_agent.protocol.events import (
+    FileChanged,
+    FileState,
+)
+from tui_agent.protocol.facts.change_facts import ChangedFile, FileDifference, FileStep
+from tui_agent.tools.file_states import (
+    CONTENT_LIMIT,
+    DIFFED_LIMIT,
+    ContentStore,
+    content_of,
+    diff_between,
+    read_file_state,
+    same_file,
+)
 from tui_agent.tools.file_versions import digest_of
 from tui_agent.tools.pinned_directory import open_regular_file
 from tui_agent.tools.text_format import is_binary, printable_name
 
-from .file_history import RecordedChange
-from .planner import CHANGED_SINCE, NOT_KEPT, NOT_KNOWN
+from .planner import CHANGED_SINCE, NOT_KEPT, NOT_KNOWN, by_path, kind_of_step
 
 _COUNT_SECONDS = 0.5
 """Most seconds for counting lines of a list; other files are counted when they are shown."""
@@ -28,24 +36,19 @@ _TOO_LARGE = "it is too large to be saved, so an undo could not be undone"
 _HAS_CHANGED = "it changed after its differences were shown; it was not touched"
 
 
-def states_before(changes: Iterable[RecordedChange]) -> dict[Path, RecordedChange]:
-    """Return the first change of each file, which has its state before the session."""
-    found: dict[Path, RecordedChange] = {}
-    for change in changes:
-        found.setdefault(Path(change.path), change)
-    return found
+def restores_start(steps: Iterable[FileStep], changes: Iterable[FileChanged]) -> bool:
+    """Return True if the steps bring each file to its state before the session."""
+    first = {Path(path): recorded[0].before for path, recorded in by_path(changes).items()}
+    return all(step.path in first and same_file(first[step.path], step.target) for step in steps)
 
 
 def changed_files(
-    changes: Iterable[RecordedChange], contents: ContentStore, shown: Callable[[Path], str]
+    changes: Iterable[FileChanged], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[ChangedFile, ...]:
     """Return the files that a session has changed and that are not as they were before, by name. Blocks."""
-    by_path: dict[str, list[RecordedChange]] = {}
-    for change in changes:
-        by_path.setdefault(change.path, []).append(change)
     deadline = time.monotonic() + _COUNT_SECONDS
     found: list[ChangedFile] = []
-    for name, recorded in by_path.items():
+    for name, recorded in by_path(changes).items():
         file = _changed_file(Path(name), recorded[0], recorded[-1], shown)
         if file is None:
             continue
@@ -57,7 +60,7 @@ def changed_files(
 
 
 def _changed_file(
-    path: Path, first: RecordedChange, last: RecordedChange, shown: Callable[[Path], str]
+    path: Path, first: FileChanged, last: FileChanged, shown: Callable[[Path], str]
 ) -> ChangedFile | None:
     """Return a file that the session has changed; None if it is as before."""
     file = ChangedFile(path, shown(path), "changed", "session", before=first.before)
@@ -105,6 +108,7 @@ def compare(file: ChangedFile, before: FileState | None, content: bytes | None) 
     if not diff and content != present:
         is_text = not (is_binary(content) or is_binary(present))
         notes.append("too large to be compared line by line" if is_text else _binary_note(before, now))
+    # Only if all parts together give the earlier content is each of them certain.
     has_parts = (
         bool(diff) and before is not None and now is not None and _undone(diff.hunks, content, present) == content
     )
@@ -121,6 +125,7 @@ def _present_content(path: Path, now: FileState | None) -> bytes | None:
         return None
     with open_regular_file(path, str(path)) as (descriptor, _), open(descriptor, "rb", closefd=False) as file:
         content = file.read(DIFFED_LIMIT + 1)
+    # It may have changed between the two looks.
     return content if digest_of(content) == now.digest else None
 
 
@@ -182,14 +187,14 @@ def undo_steps(
             raise ToolError(_HAS_CHANGED)
         hunks = [hunk for index, hunk in enumerate(shown.diff.hunks) if index in parts]
         lines = [line.kind for hunk in hunks for line in hunk.lines]
+        # A step takes what it writes from the saved contents, so it must be there first.
         target = _saved(_undone(hunks, content, present), now.mode, contents)
         counted = Diff(counts=(lines.count("removed"), lines.count("added")))
         return (FileStep(file.path, file.shown, "restore", now, target, counted),)
     counted = Diff(counts=(shown.diff.removed, shown.diff.added))
     target = None if before is None else _saved(content, before.mode, contents, is_link=before.is_link)
     if file.old_path is None:
-        kind = "delete" if target is None else "create" if now is None else "restore"
-        return (FileStep(file.path, file.shown, kind, now, target, counted),)
+        return (FileStep(file.path, file.shown, kind_of_step(now, target), now, target, counted),)
     old = FileStep(file.old_path, file.old_shown, "create", read_file_state(file.old_path, None), target)
     if old.now is not None:
         raise ToolError(f"{file.old_shown} exists again; neither was touched")
@@ -209,6 +214,7 @@ def _undone(hunks: Iterable[DiffHunk], before: bytes, now: bytes) -> bytes:
     Undoing all hunks gives the earlier content only if lines end where the diff says, which callers check.
     """
     old, new = _lines(before), _lines(now)
+    # From the end, so that the places of the others stay.
     for hunk in sorted(hunks, key=lambda hunk: hunk.new_index, reverse=True):
         first, start = hunk.new_index, hunk.old_index
         new[first : first + hunk.new_count] = old[start : start + hunk.old_count]

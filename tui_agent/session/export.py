@@ -7,7 +7,6 @@ as it is as far as possible; code in Markdown is not changed at all.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias, assert_never
 
@@ -51,6 +50,7 @@ def export_session(session: StoredSession, export_format: ExportFormat) -> str:
         case "html":
             return to_html(session)
         case "jsonl":
+            # Escapes of JSON: inert in a terminal, and the same text for a program.
             return "".join(f"{escaped_json(envelope.to_json())}\n" for envelope in session.envelopes)
         case _:
             assert_never(export_format)
@@ -60,59 +60,41 @@ def to_markdown(session: StoredSession) -> str:
     """Return the session as Markdown: prose as inert Markdown, calls and results in fences that their content cannot
     close."""
     lines = [f"# Session {session.id}", "", f"Directory: {code_span(str(session.cwd))}", ""]
-    for part in _parts(session.messages):
-        if part.heading:
-            lines += [f"## {part.heading}", ""]
-        lines += [_fenced(part) if part.literal else sanitise_markdown(part.text), ""]
+    speaker = ""
+    for message in session.messages:
+        for label, text in _parts_of(message):
+            if (who := speaker_of(message)) != speaker:
+                lines += [f"## {who}", ""]
+            speaker = who
+            lines += [_fenced(label, text) if label else sanitise_markdown(text), ""]
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of the conversation."""
-
-    text: str
-    heading: str = ""
-    """Speaker, if it differs from that of the part before."""
-    label: str = ""
-    """Label of a literal part."""
-    literal: bool = False
-
-
-def _parts(messages: Iterable[Message]) -> Iterator[_Part]:
-    """Yield the parts of the conversation, with a heading where the speaker changes."""
-    speaker = ""
-    for message in messages:
-        for part in _parts_of(message):
-            who = speaker_of(message)
-            yield _Part(part.text, who if who != speaker else "", part.label, part.literal)
-            speaker = who
-
-
-def _parts_of(message: Message) -> Iterator[_Part]:
+def _parts_of(message: Message) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a message, each with its label; prose has none."""
     match message:
         case UserMessage():
-            yield _Part(block_words(message.content))
+            yield "", block_words(message.content)
         case ToolResultMessage():
             label = f"{message.tool_name} failed" if message.is_error else f"{message.tool_name} returned"
-            yield _Part(block_words(message.content), label=label, literal=True)
+            yield label, block_words(message.content)
         case AssistantMessage():
             for block in message.content:
                 match block:
                     case TextBlock(text=text):
-                        yield _Part(text)
+                        yield "", text
                     case ToolCall():
                         arguments = json.dumps(block.arguments, ensure_ascii=False, indent=2)
-                        yield _Part(arguments, label=f"calls {block.name}", literal=True)
+                        yield f"calls {block.name}", arguments
                     case ThinkingBlock():
                         pass
 
 
-def _fenced(part: _Part) -> str:
+def _fenced(label: str, text: str) -> str:
     """Return a literal part with its label, in a fence longer than any run of backticks in it."""
-    text = escaped(part.text)
+    text = escaped(text)
     fence = code_fence(text, 3)
-    return f"**{escape_label(part.label)}**\n\n{fence}\n{text}\n{fence}"
+    return f"**{escape_label(label)}**\n\n{fence}\n{text}\n{fence}"
 
 
 def sanitise_markdown(text: str) -> str:
@@ -155,6 +137,7 @@ def _inert_lines(lines: Iterable[str]) -> Iterator[str]:
         else:
             prose.append(line)
     yield from _inert_prose(prose)
+    # What follows the text on the page must not become part of an open block.
     if closing is not None:
         yield fence
 

@@ -3,11 +3,9 @@
 Pure: the same events give the same messages, synthesised ones included. Live and saved events give equal conversations.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
-from pathlib import Path
 from typing import assert_never
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
@@ -25,21 +23,14 @@ from tui_agent.protocol.events import (
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
-    Noticed,
     RunEnded,
-    SessionCreated,
-    SessionForked,
-    SessionLoaded,
     SessionRewinding,
     SessionRewound,
-    SteeringDropped,
     SteeringQueued,
-    SteeringRequeued,
     ToolEnded,
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -53,12 +44,11 @@ from tui_agent.protocol.messages import (
     unclaimed_call,
     without,
 )
-from tui_agent.protocol.past_state import Fate, OpenCall, PastCompaction
+from tui_agent.protocol.past_session import Fate, OpenCall, PastCompaction, events_of
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.protocol.run_events import HELD_REASON
 from tui_agent.protocol.tool import ToolResult
 
-from .active_branch import active_events
+from .event_folds import active_events
 
 ROOT_AGENT = "main"
 
@@ -94,9 +84,6 @@ FOLDED_EVENTS = frozenset(
 )
 """Events from which a conversation is reconstructed."""
 
-QUEUE_EVENTS = frozenset((SteeringQueued, SteeringDropped, SteeringRequeued, MessageEnded))
-"""Events from which the queue is reconstructed."""
-
 
 def fold_history(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "HistoryFold":
     """Fold the events of one agent into its conversation and the state of its last calls."""
@@ -120,133 +107,6 @@ def messages_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tu
     its fate (S0-3). Discarded messages, repeated messages and results without a call are left out.
     """
     return fold_history(envelopes, agent_id).messages()
-
-
-def unanswered_calls(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple["UnansweredCall", ...]:
-    """Return the last calls whose results `messages_of` synthesised; a resumed session publishes these results."""
-    return fold_history(envelopes, agent_id).unanswered()
-
-
-def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[UserMessage, ...]:
-    """Return the messages that were queued and never delivered, in order of delivery.
-
-    A message that the user was editing when the session ended is among them, as it was before.
-    """
-    queue = QueueFold()
-    for envelope in events_of(envelopes, QUEUE_EVENTS):
-        if envelope.origin.agent_id == agent_id:
-            queue.apply(envelope)
-    return queue.waiting()
-
-
-class QueueFold:
-    """The queue of one agent, by the events. A message that is gone keeps its place in case it is queued again."""
-
-    def __init__(self) -> None:
-        self._messages: dict[str, UserMessage] = {}
-        self._steers: list[str] = []
-        self._follow_ups: list[str] = []
-        self._gone: set[str] = set()
-
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event."""
-        match envelope.event:
-            case SteeringQueued() as event:
-                self._put(event.message or _queued_message(event, envelope.ts), event)
-            case SteeringDropped(reason=reason) if reason == HELD_REASON:
-                pass
-            case SteeringDropped(message_id=message_id) | MessageEnded(message_id=message_id):
-                self._gone.add(message_id)
-            case SteeringRequeued(message_id=message_id):
-                self._gone.discard(message_id)
-            case _:
-                pass
-
-    def _put(self, message: UserMessage, event: SteeringQueued) -> None:
-        """Put a message at the place that the event names, among those that are not gone."""
-        self._gone.discard(event.message_id)
-        for queue in (self._steers, self._follow_ups):
-            if event.message_id in queue:
-                queue.remove(event.message_id)
-        self._messages[event.message_id] = message
-        queue = self._follow_ups if event.kind == "follow_up" else self._steers
-        here = [one for one in queue if one not in self._gone]
-        place = queue.index(here[event.position]) if event.position < len(here) else len(queue)
-        queue.insert(place, event.message_id)
-
-    def waiting(self) -> tuple[UserMessage, ...]:
-        """Return the messages that are not gone."""
-        return tuple(self._messages[one] for one in (*self._steers, *self._follow_ups) if one not in self._gone)
-
-
-def chosen_model(envelopes: Iterable[Envelope]) -> tuple[str, str]:
-    """Return the model and the effort that the user chose last in this session; empty if there was no choice."""
-    chosen = ("", "")
-    for envelope in events_of(envelopes, (Noticed,)):
-        match envelope.event:
-            case Noticed(code="model_chosen", context={"model": str() as model, "effort": str() as effort}):
-                chosen = (model, effort)
-            case _:
-                pass
-    return chosen
-
-
-def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
-    """Return the rules that the user allowed for this session in this directory; a fork starts without them."""
-    here, place, found = os.path.realpath(cwd), "", dict[str, None]()
-    kinds = (SessionCreated, SessionLoaded, SessionForked, ApprovalResolved, Noticed)
-    for envelope in events_of(envelopes, kinds):
-        match envelope.event:
-            case SessionCreated(cwd=told) | SessionLoaded(cwd=told) if told:
-                place = os.path.realpath(told)
-            case SessionForked():
-                found.clear()
-            case ApprovalResolved(by="user", decision="approve", scope="session", rule=str() as rule) if place == here:
-                found |= dict.fromkeys(rule.splitlines())
-            case Noticed(code="session_rule_added", context={"verdict": "allow", "rule": str() as rule}):
-                found |= {rule: None} if place == here else {}
-            case Noticed(code="session_rule_removed", context={"verdict": "allow", "rule": str() as rule}):
-                found.pop(rule, None)
-            case _:
-                pass
-    return tuple(found)
-
-
-def added_folders(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
-    """Return the folders that the user added to the workspace of this session in this directory, or of one before the
-    fork."""
-    here, place, found = os.path.realpath(cwd), "", dict[str, None]()
-    for envelope in events_of(envelopes, (SessionCreated, SessionLoaded, Noticed)):
-        match envelope.event:
-            case SessionCreated(cwd=told) | SessionLoaded(cwd=told) if told:
-                place = os.path.realpath(told)
-            case Noticed(code="folder_added", context={"folder": str() as folder}) if place == here:
-                found[folder] = None
-            case _:
-                pass
-    return tuple(found)
-
-
-def restricting_rules(envelopes: Iterable[Envelope]) -> tuple[tuple[str, str], ...]:
-    """Return verdict and text of the ask and deny rules that the user added for this session.
-
-    They also apply in another directory and in a fork, because a resume must not loosen a session.
-    """
-    found = dict[tuple[str, str], None]()
-    for envelope in events_of(envelopes, (Noticed,)):
-        match envelope.event:
-            case Noticed(code="session_rule_added", context={"verdict": "ask" | "deny" as verdict, "rule": str(rule)}):
-                found[verdict, rule] = None
-            case Noticed(code="session_rule_removed", context={"verdict": str() as verdict, "rule": str() as rule}):
-                found.pop((verdict, rule), None)
-            case _:
-                pass
-    return tuple(found)
-
-
-def resumable_conversation(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "ResumableConversation | None":
-    """Return the conversation with its last calls open if one of them waited for approval; else None."""
-    return fold_history(envelopes, agent_id).resumable_conversation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,6 +338,7 @@ class HistoryFold:
             if self.asked is not None:
                 self.asked.take(message)
             return
+        # A server refuses every conversation with a message that says nothing.
         if not message.content:
             return
         self._close_asked()
@@ -513,6 +374,7 @@ class HistoryFold:
         if self.asked is not None:
             self.done.extend(self._answers(self.asked, at_end=False))
             for call in self.asked.calls:
+                # Models repeat ids: a later call with the same one begins anew.
                 self.records.pop(call.id, None)
             self.asked = None
 
@@ -572,6 +434,7 @@ class HistoryFold:
             )
             text = f"The program ended {when}. It is lost, but calls of it had started."
             content = (TextBlock(text="\n\n".join([text, *self._early_calls()])),)
+            # Not the present time: the same events give the same messages.
             time = self.done[-1].timestamp if self.done else 0
             notice_id = f"{EARLY_NOTICE}{self.early_notices}_{next(iter(self.early))}"
             told.append(UserMessage(id=notice_id, content=content, kind="notice", timestamp=time))
@@ -633,6 +496,7 @@ class HistoryFold:
             content=(TextBlock(text=text_of(fate)),) if ended is None else ended.content,
             is_error=ended is None or ended.is_error,
             details=None if ended is None else ended.details,
+            # Not random: a later resume finds the result of this one.
             id=record.result_id or f"msg_of_{call.id}",
             timestamp=asked.timestamp,
         )
@@ -658,7 +522,3 @@ def _answer_of(event: ApprovalResolved) -> ApprovalDecision:
 def _was_finished(message: Message) -> bool:
     """True for an answer that only a user message may follow; a paused one continues in the next (S4-84)."""
     return isinstance(message, AssistantMessage) and message.stop_reason != "pause_turn"
-
-
-def _queued_message(event: SteeringQueued, timestamp: int) -> UserMessage:
-    return UserMessage(content=(TextBlock(text=event.text),), id=event.message_id, kind=event.kind, timestamp=timestamp)

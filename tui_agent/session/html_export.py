@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.diffs import Diff, DiffLine
 from tui_agent.protocol.events import FileChanged, RunStarted, SessionRenamed, ToolQueued
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import (
     AssistantMessage,
     DocumentBlock,
@@ -24,6 +23,7 @@ from tui_agent.protocol.messages import (
     UserBlock,
     UserMessage,
 )
+from tui_agent.protocol.past_session import events_of
 from tui_agent.protocol.visible_text import escaped
 
 from .stored_session import StoredSession

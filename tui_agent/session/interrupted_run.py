@@ -41,9 +41,8 @@ from tui_agent.protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
-from tui_agent.protocol.past_state import Fate
+from tui_agent.protocol.past_session import Fate, events_of
 from tui_agent.protocol.trial import REPOSITORY
 
 from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
@@ -116,7 +115,7 @@ def unfinished(
     agents = {run.origin.agent_id for run in ledger.runs.values()} - {ROOT_AGENT}
     unanswered = {agent_id: fold_history(envelopes, agent_id).unanswered() for agent_id in sorted(agents)}
     unanswered[ROOT_AGENT] = tuple(entry for entry in root.unanswered() if entry.call.id not in ledger.reopened)
-    origin = _session_origin(envelopes)
+    origin = Origin(session_id=envelopes[-1].origin.session_id if envelopes else "")
     notices = root.notices()
     begun = ledger.open_messages() & {notice.id for notice in notices}
     closing = ledger.closing(unanswered, origin, begun)
@@ -229,9 +228,9 @@ class _Run:
         """Apply the next event of this run."""
         if type(envelope.event) in _COUNTED:
             self._count(envelope)
-        if (opened := _opened_by(envelope.event)) is not None:
+        if (opened := _key_of(envelope.event, _OPENING)) is not None:
             self.open[opened] = envelope
-        elif (closed := _closed_by(envelope.event)) is not None:
+        elif (closed := _key_of(envelope.event, _CLOSING)) is not None:
             self.open.pop(closed, None)
 
     def _count(self, envelope: Envelope) -> None:
@@ -350,7 +349,7 @@ class OpenScopes:
                     self.waiting[call_id].keep(paths)
             case RunEnded():
                 self.runs.pop(run_id, None)
-            case event if run_id in self.runs or isinstance(event, RunStarted) or _opened_by(event):
+            case event if run_id in self.runs or isinstance(event, RunStarted) or _key_of(event, _OPENING):
                 if run_id not in self.runs:
                     self.runs[run_id] = _Run(
                         envelope.origin, self.begun, self.reopened, self.waiting, self.in_trial, ended
@@ -418,6 +417,7 @@ class OpenScopes:
             events += [*_unpublished_calls(unanswered[ROOT_AGENT], session), *_results(unanswered[ROOT_AGENT], session)]
         for envelope in self.background.values():
             events.append(ClosingEvent(_closing_of(envelope.event), envelope.origin))
+        # The screen would otherwise still show what the interrupted run did last.
         return [*events, ClosingEvent(StatusChanged(status="idle"), session)] if events else []
 
     def _discarded(self) -> Iterable[ClosingEvent]:
@@ -429,6 +429,7 @@ class OpenScopes:
                 call_id=call_id, layer=changes.layer, paths=changes.paths, count=changes.count, reason=ENDED_EARLY
             )
             origin = changes.origin
+            # After the end of a run nothing may be published for it.
             is_open = origin.run_id in self.runs
             yield ClosingEvent(discarded, origin if is_open else replace(origin, run_id=None, turn=None, step=None))
 
@@ -470,17 +471,8 @@ def _notices(notices: Iterable[UserMessage], begun: Collection[str], origin: Ori
         yield ClosingEvent(MessageEnded(message_id=notice.id, message=notice), origin)
 
 
-def _opened_by(event: AgentEvent) -> _Key | None:
-    """Return the scope that an event opens in a run, or None."""
-    return _key_of(event, _OPENING)
-
-
-def _closed_by(event: AgentEvent) -> _Key | None:
-    """Return the scope that an event closes in a run, or None."""
-    return _key_of(event, _CLOSING)
-
-
 def _key_of(event: AgentEvent, fields: Mapping[type[AgentEvent], _Scope]) -> _Key | None:
+    """Return the scope that an event opens or closes in a run, or None."""
     found = fields.get(type(event))
     return None if found is None else (found[0], *[getattr(event, name) for name in found[1:]])
 
@@ -526,8 +518,3 @@ def _ended_call(call_id: str, name: str, index: int, fate: Fate) -> ToolEnded:
         is_error=True,
         content=(TextBlock(text=text_of(fate)),),
     )
-
-
-def _session_origin(envelopes: Sequence[Envelope]) -> Origin:
-    """Return the origin of events outside any run."""
-    return Origin(session_id=envelopes[-1].origin.session_id if envelopes else "")

@@ -73,6 +73,7 @@ class JournalFile:
         self._since_sync: list[bytes] = []
         self._again = b""
         self._half_written = False
+        # The torn line of a crash is never removed; a line feed keeps the next event apart from it.
         if self._size and os.pread(self._descriptor, 1, self._size - 1) != b"\n":
             self._again = b"\n"
 
@@ -92,6 +93,7 @@ class JournalFile:
         Raises:
             OSError: the lines are not saved.
         """
+        # Writes to a removed file succeed, and nothing of them is left.
         if not self._disk.links(self._descriptor):
             raise FileNotFoundError("the session's file was removed")
         if self._half_written:
@@ -136,6 +138,7 @@ class JournalFile:
         try:
             self._disk.sync(self._descriptor)
         except OSError:
+            # The system counts the pages of a failed sync as written: another sync would succeed without them.
             self._again = b"".join(self._since_sync)[:-newest]
             self._since_sync = []
             self._size = self._synced
@@ -147,7 +150,6 @@ class JournalFile:
 
 def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
     """Run `action` on a journal, such as removing it, while no program has it open.
-
 
     Raises:
         SessionError: another process has it open.
@@ -162,10 +164,12 @@ def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
 def is_journal_open(path: Path) -> bool:
     """True if a program has the journal open for writing. A journal that cannot be read counts as closed."""
     try:
+        # Without O_NONBLOCK, the open would wait for the writer of a pipe with this name.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
+        # Shared, so that two programs that list sessions do not take each other for a writer.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -180,13 +184,17 @@ def _open_locked(path: Path) -> int:
     """Return a descriptor with the lease on the file that has this name now."""
     try:
         while True:
+            # A link with this name could lead the writer to any file of the user.
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise SessionError(f"{path} is not a regular file; no session can be saved there.")
+                # The name may have been removed between the open and the lock, and a lock on a file without a name
+                # keeps no one out.
                 if status.st_nlink:
+                    # A file that came from a backup may be readable by others.
                     os.fchmod(descriptor, FILE_MODE)
                     return descriptor
             except (OSError, SessionError):

@@ -1,11 +1,16 @@
-"""Counts of journals for lists and statistics, kept in a file: each byte of a journal is read once for them."""
+"""Counts of journals for lists, and the sums of all of them: tokens and cost by day, model and folder.
+
+The counts are kept in a file: each byte of a journal is read once for them.
+"""
 
 import os
 import re
 import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -13,6 +18,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from tui_agent.protocol.amounts import money_text, share_text, tokens_text
 from tui_agent.protocol.messages import JsonObject, is_object
 
 from .journal import FILE_MODE
@@ -21,6 +27,9 @@ from .summary import is_user_message, read_record
 FILE_NAME = "message-counts.json"
 MAX_FILE_SIZE = 64 * 1024 * 1024
 """Bytes of the largest file that is read."""
+_FIGURES_WIDTH = 46
+"""Cells of the figures of a row."""
+_LEAST_NAME = 10
 UNKNOWN = "unknown"
 """Name of a model or folder that a journal does not state."""
 
@@ -28,14 +37,14 @@ _MARKERS = (b'"message.ended"', b'"user"')
 _USAGE = re.compile(rb'"type":\s*"(?:usage\.updated|run\.started|session\.(?:created|loaded|forked))"')
 
 
-@dataclass(slots=True)
-class DayUsage:
-    """Sums of one day of local time with one model in one folder."""
+TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+"""Fields of sums that are counts."""
 
-    day: str
-    """`YYYY-MM-DD`."""
-    model: str
-    folder: str
+
+@dataclass(slots=True, kw_only=True)
+class _Sums:
+    """Tokens and cost."""
+
     input_tokens: int = 0
     """Tokens read at the full price."""
     output_tokens: int = 0
@@ -44,9 +53,27 @@ class DayUsage:
     cost: float | None = None
     """Estimated dollars; None if no price is known."""
 
+    def add(self, counts: Mapping[str, int], cost: float | None) -> None:
+        """Add counts by the names of their fields, and a cost."""
+        for name, count in counts.items():
+            setattr(self, name, getattr(self, name) + count)
+        if cost is not None:
+            self.cost = (self.cost or 0.0) + cost
 
-TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-"""Fields of `DayUsage` that are counts."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts by the names of their fields."""
+        return {name: getattr(self, name) for name in TOKENS}
+
+
+@dataclass(slots=True, kw_only=True)
+class DayUsage(_Sums):
+    """Sums of one day of local time with one model in one folder."""
+
+    day: str
+    """`YYYY-MM-DD`."""
+    model: str
+    folder: str
 
 
 @dataclass(slots=True)
@@ -97,13 +124,12 @@ class JournalCounts:
         if day is None or not any(counts.values()):
             return
         key = (day, _text(data, "model") or self.model, self.folder)
+        # Nearly always the newest: a session rarely changes its day, model or folder.
         row = next((one for one in reversed(self.usage) if (one.day, one.model, one.folder) == key), None)
         if row is None:
-            self.usage.append(row := DayUsage(*key))
-        for name, count in counts.items():
-            setattr(row, name, getattr(row, name) + count)
-        if self.cost is not None:
-            row.cost = (row.cost or 0.0) + max(self.cost - (before or 0.0), 0.0)
+            self.usage.append(row := DayUsage(day=day, model=key[1], folder=self.folder))
+        # An event has the cost of the session so far; a price that became unknown takes nothing away.
+        row.add(counts, None if self.cost is None else max(self.cost - (before or 0.0), 0.0))
 
 
 @dataclass(slots=True)
@@ -134,6 +160,7 @@ class CountsFile:
             status = path.stat()
         except OSError:
             return None
+        # The inode counts, too: a restored backup may have the same size.
         is_current = counts is not None and (counts.inode, counts.read) == (status.st_ino, status.st_size)
         return counts if is_current else None
 
@@ -169,8 +196,10 @@ class CountsFile:
                 self._save()
 
     def _save(self) -> None:
+        # Otherwise the numbers of deleted sessions would stay forever.
         kept = {name: counts for name, counts in self._counts.items() if self._path.with_name(f"{name}.jsonl").exists()}
         content = _format().dump_json(_File(2, kept))
+        # Two programs may save at the same time: each writes its own file, and the later one stays.
         unfinished = self._path.with_name(f".{FILE_NAME}.{secrets.token_hex(8)}.tmp")
         try:
             with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, FILE_MODE)) as file:
@@ -187,6 +216,7 @@ def _load(path: Path) -> dict[str, JournalCounts]:
     """Return the stored counts; none if the file is missing, damaged or of another version."""
     try:
         with path.open("rb") as file:
+            # Strict: a number that is written as text is damage.
             return _format().validate_json(file.read(MAX_FILE_SIZE), strict=True).counts
     except (OSError, ValidationError):
         return {}
@@ -200,6 +230,7 @@ def _day(record: JsonObject) -> str | None:
 
 
 def _count(value: object) -> int:
+    # `True` would be an instance of int.
     return value if type(value) is int and value > 0 else 0
 
 
@@ -210,3 +241,90 @@ def _amount(value: object) -> float | None:
 def _text(data: JsonObject, name: str) -> str:
     value = data.get(name)
     return value if isinstance(value, str) else ""
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class UsageFigures(_Sums):
+    """Sums of one day, model or folder, or of all."""
+
+    sessions: set[str] = field(default_factory=set[str])
+    """Ids of the sessions."""
+
+    @property
+    def read_tokens(self) -> int:
+        """All tokens that models read, from the cache or not."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    def to_json(self) -> JsonObject:
+        """Return the sums as JSON."""
+        return {"sessions": len(self.sessions), **self.counts, "cost_usd": self.cost}
+
+
+@dataclass(slots=True)
+class UsageStatistics:
+    """Sums over sessions."""
+
+    total: UsageFigures = field(default_factory=UsageFigures)
+    days: defaultdict[str, UsageFigures] = field(default_factory=lambda: defaultdict(UsageFigures))
+    """By day of local time, as `YYYY-MM-DD`."""
+    models: defaultdict[str, UsageFigures] = field(default_factory=lambda: defaultdict(UsageFigures))
+    folders: defaultdict[str, UsageFigures] = field(default_factory=lambda: defaultdict(UsageFigures))
+
+    def to_json(self) -> JsonObject:
+        """Return the sums as JSON: days from the newest, models and folders from the one with most tokens."""
+        return {
+            "total": self.total.to_json(),
+            "days": [{"day": name, **figures.to_json()} for name, figures in self._by_day()],
+            "models": [{"model": name, **figures.to_json()} for name, figures in _by_size(self.models)],
+            "folders": [{"folder": name, **figures.to_json()} for name, figures in _by_size(self.folders)],
+        }
+
+    def lines(self, width: int) -> list[str]:
+        """Return the sums as lines of text of a width, a table for days, models and folders each."""
+        if not self.total.sessions:
+            return ["No saved session has used any tokens."]
+        tables = (("Day", self._by_day()), ("Model", _by_size(self.models)), ("Folder", _by_size(self.folders)))
+        head = f"{'sessions':>8}  {'read':>7}  {'cached':>6}  {'written':>7}  {'cost':>8}"
+        room = max(width - _FIGURES_WIDTH, _LEAST_NAME)
+        found = [f"{'':<{room}}  {head}", _row("All", self.total, room)]
+        for title, rows in tables:
+            found += ["", title, *(_row(name, figures, room) for name, figures in rows)]
+        return found
+
+    def _by_day(self) -> list[tuple[str, UsageFigures]]:
+        return sorted(self.days.items(), reverse=True)
+
+
+def read_statistics(root: Path, paths: Iterable[Path], since: date | None = None) -> UsageStatistics:
+    """Return the sums over some journals. Blocks: reads of each what was added since the last time.
+
+    Args:
+        root: the directory of the sessions, where the counts are kept.
+        paths: the journals; those that cannot be read are left out.
+        since: first day to count; None: all days.
+    """
+    found, counts, first = UsageStatistics(), CountsFile(root), "" if since is None else since.isoformat()
+    for path in paths:
+        journal = counts.count(path)
+        for row in journal.usage if journal is not None else ():
+            if row.day >= first:
+                for figures in (found.total, found.days[row.day], found.models[row.model], found.folders[row.folder]):
+                    figures.sessions.add(path.stem)
+                    figures.add(row.counts, row.cost)
+    counts.save()
+    return found
+
+
+def _row(name: str, figures: UsageFigures, room: int) -> str:
+    shown = name if len(name) <= room else f"…{name[1 - room :]}"
+    cached = share_text(figures.cache_read_tokens, figures.read_tokens) or "–"
+    read, written = tokens_text(figures.read_tokens), tokens_text(figures.output_tokens)
+    cost = money_text(figures.cost) or "–"
+    return f"{shown:<{room}}  {len(figures.sessions):>8,}  {read:>7}  {cached:>6}  {written:>7}  {cost:>8}"
+
+
+def _by_size(groups: dict[str, UsageFigures]) -> list[tuple[str, UsageFigures]]:
+    return sorted(groups.items(), key=lambda group: (-group[1].read_tokens - group[1].output_tokens, group[0]))

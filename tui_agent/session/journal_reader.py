@@ -17,7 +17,7 @@ from typing import Literal
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import SessionLoaded, SessionRewound, ToolQueued
-from tui_agent.protocol.lazy_events import PADDING, LazyEvents
+from tui_agent.protocol.past_session import PADDING, LazyEvents
 from tui_agent.protocol.regular_file import read_regular_file
 
 MOST_BYTES = 8 * 1024**3
@@ -118,10 +118,12 @@ def _scanned(data: bytes, take: Callable[[int, Envelope], None]) -> JournalConte
     newest = published_until = 0
     file = BytesIO(data)
     end = file.seek(len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0)
+    # Such a file splits its bytes at line feeds only.
     for number, line in enumerate(file, start=1):
         start, end = end, end + len(line)
         content = line.strip(PADDING)
         if not content:
+            # File systems may fill what was not written before a crash with zero bytes.
             if b"\0" in line:
                 problems.append(Problem("unreadable", number, f"Line {number} has only zero bytes."))
             continue
@@ -135,6 +137,7 @@ def _scanned(data: bytes, take: Callable[[int, Envelope], None]) -> JournalConte
             continue
         if envelope.seq <= newest:
             unordered.append(number)
+        # New events get higher numbers than all of these, also if a line is out of order.
         newest = max(newest, envelope.seq)
         if isinstance(envelope.event, SessionLoaded):
             published_until = number
@@ -168,6 +171,7 @@ def _bad_line(number: int, error: Exception, *, is_last: bool) -> Problem:
     if is_last:
         return Problem("torn", number, f"Line {number}, the last, is incomplete.")
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    # The reason may quote the line, however long that is.
     return Problem("unreadable", number, f"Line {number} is not an event ({reason[:120]}).")
 
 
@@ -197,6 +201,7 @@ def read_tail(path: Path) -> JournalTail | None:
             while (start := _begin_of_run(_last(file.fileno(), size, look))) is None and look < min(
                 size, MAX_READ_SIZE
             ):
+                # Few looks at a long run: each reads its end again.
                 look *= 4
             tail = _last(file.fileno(), size, look)[start or 0 :]
             contents = parse_journal(tail)
@@ -249,9 +254,11 @@ def _counted(descriptor: int, end: int, *, named: bool) -> tuple[int, int, dict[
         lines += piece.count(b"\n")
         for found in _CALL.finditer(rest + piece):
             step, name = found.groups()
+            # Those within the rest were counted with the piece before.
             if found.end() > len(rest) and not (step == b"null" and name in numbers):
                 calls += 1
                 numbers[name] = calls
+        # A call may begin in one piece and end in the next.
         rest = (rest + piece)[-_LONGEST_CALL:]
     return lines, calls, {json.loads(name): number for name, number in numbers.items()}
 

@@ -103,6 +103,7 @@ class JournalQueue:
         with self._writing_lock:
             with self._waiting_lock:
                 waiting, self._waiting = self._waiting, []
+            # Without the lock of `add`: publishers on the event loop never wait for this work.
             batch = [_fitted(envelope) for envelope in merge_neighbours(waiting)]
             if not batch:
                 return 0
@@ -111,6 +112,7 @@ class JournalQueue:
                 self._file.append(lines, durable=any(envelope.type in DURABLE for envelope in batch))
             except RETRYABLE:
                 with self._waiting_lock:
+                    # Before what was added meanwhile: the journal has the order of the events.
                     self._waiting[:0] = batch
                 raise
             return len(batch)
@@ -164,6 +166,7 @@ class JournalWriter:
         self._file = await asyncio.to_thread(JournalFile, self.path, expected_size=self._expected_size, disk=self._disk)
         self._spool = JournalQueue(self._file)
         self._said = self._file.size > 0
+        # Deltas are merged when they are written, over a longer time than a subscription does.
         self._subscription = self._bus.subscribe(merge=False, since=0)
         await self._tasks.__aenter__()
         self._tasks.create_task(self._write())
@@ -225,6 +228,7 @@ class JournalWriter:
         async for batch in self._subscription.batches(pace=DELTA_INTERVAL):
             self._take(batch)
             await self._save()
+            # A burst of events costs one write; the exit does not wait for this pause.
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVENT_INTERVAL):
                     await self._closing.wait()
@@ -258,6 +262,7 @@ class JournalWriter:
     def _note_failure(self, error: Exception) -> None:
         self._failed.set()
         if self.error is None:
+            # Said once: a full disk would otherwise add a warning every second.
             self.error = (
                 f"This session cannot be saved now ({reason_of(error)}). The conversation continues; unsaved events "
                 f"stay in memory until {self.path} can be written."
@@ -277,6 +282,7 @@ class JournalWriter:
         except RETRYABLE as error:
             self._note_failure(error)
             self.lost = self._spool.waiting
+        # A program that was started and left without a word has nothing to continue.
         if not self._said or not self._file.size:
             self.path.unlink(missing_ok=True)
         self._file.close()

@@ -13,8 +13,8 @@ from pathlib import Path
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionError, SessionWriteError
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.past_session import events_of
 from tui_agent.protocol.regular_file import make_private_directories, sync_directory
 
 from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock
@@ -57,7 +57,6 @@ class SessionStore:
 
     def refuse_name(self, session_id: str) -> None:
         """Raise unless a new session can have this name.
-
 
         Raises:
             ConfigurationError: the name is not valid or taken.
@@ -133,6 +132,7 @@ class SessionStore:
         open_here: list[SessionSummary] = []
         latest: SessionSummary | None = None
         for written, path in self._newest():
+            # A journal is not older than its last message: none of the others has a later one.
             if latest is not None and written < latest.last_message:
                 break
             summary = summarise(path)
@@ -217,6 +217,7 @@ class SessionStore:
         forked = SessionForked(id=made.id, path=str(made.path), parent=session_id, at_seq=last.seq)
         copied.append(Envelope(forked, last.seq + 1, now_ms(), last.mono, made.origin()))
         try:
+            # First, because the events of the copy refer to them.
             self._copy_files(session_id, made.id)
             moved = (_quoted(self.files_path(session_id)), _quoted(self.files_path(made.id)))
             self._write_whole(made.id, [_of_session(one, made.id) for one in copied], moved)
@@ -237,6 +238,7 @@ class SessionStore:
             raise ConfigurationError("a session's title cannot be empty; it was not changed")
         session = self.load(self.find(session_id))
         renamed = SessionRenamed(id=session.id, title=words)
+        # The clock of this process has another beginning than that of the session's events.
         last = session.envelopes[-1].mono if session.envelopes else 0.0
         line = Envelope(renamed, session.next_seq, now_ms(), last, session.origin()).to_json()
         self._append(self._path(session.id), f"{line}\n", session.size)
@@ -300,14 +302,17 @@ class SessionStore:
 
     def _write_whole(self, session_id: str, envelopes: Iterable[Envelope], moved: tuple[str, str]) -> None:
         """Replace an empty journal with a complete one. `moved` is the old and the new path of the session's files."""
+        # In the text of the lines, because results quote the paths as well.
         lines = "".join(f"{one.to_json()}\n" for one in envelopes).replace(*moved)
         unfinished = self.files_dir(session_id) / "journal"
         try:
             unfinished.unlink(missing_ok=True)
             self._append(unfinished, lines)
+            # After a kill, the copy is empty or whole.
             unfinished.rename(self._path(session_id))
             sync_directory(self.root)
             with suppress(OSError):
+                # It stays if the session has other files.
                 unfinished.parent.rmdir()
         except OSError as error:
             raise SessionError(f"Session {session_id} cannot be written: {error.strerror or error}.") from error
@@ -325,6 +330,7 @@ class SessionStore:
     def _ids(self) -> Sequence[str]:
         try:
             with os.scandir(self.root) as entries:
+                # Opening a link or a pipe with such a name could reach or block anything.
                 names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         except FileNotFoundError:
             return ()
@@ -347,6 +353,7 @@ class SessionStore:
         """Create the empty journal with mode 0600 under any umask, and sync its directory entry."""
         descriptor = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
+            # The umask takes bits away from the mode of the open.
             os.fchmod(descriptor, FILE_MODE)
         finally:
             os.close(descriptor)

@@ -1,6 +1,7 @@
 """One session as loaded or newly created, and the first events to publish for it."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,10 +10,13 @@ from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalResolved,
     BackgroundEnded,
     BackgroundStarted,
     MessageDiscarded,
     MessageEnded,
+    Noticed,
     RunEnded,
     SessionCreated,
     SessionForked,
@@ -20,28 +24,21 @@ from tui_agent.protocol.events import (
     SessionRepaired,
     SessionRewound,
 )
-from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import Message, UserMessage, new_id
-from tui_agent.protocol.past_state import PastCompaction
+from tui_agent.protocol.past_session import PastCompaction, events_of
 from tui_agent.protocol.reports import AgentRunReport
 
-from .active_branch import interrupted_rewind
-from .history_fold import (
-    FOLDED_EVENTS,
+from .event_folds import (
+    LOST_PROCESS_EVENTS,
     QUEUE_EVENTS,
-    ROOT_AGENT,
-    HistoryFold,
+    LostProcess,
+    LostProcessFold,
     QueueFold,
-    ResumableConversation,
-    added_folders,
-    chosen_model,
-    fold_history,
-    granted_rules,
-    restricting_rules,
+    interrupted_rewind,
 )
+from .history_fold import FOLDED_EVENTS, ROOT_AGENT, HistoryFold, ResumableConversation, fold_history
 from .interrupted_run import LEDGERED_EVENTS, InterruptedRun, OpenScopes, unfinished
 from .journal_reader import Problem
-from .lost_processes import LOST_PROCESS_EVENTS, LostProcess, LostProcessFold
 
 
 class SessionFolds:
@@ -60,6 +57,7 @@ class SessionFolds:
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event of the journal."""
         kind = type(envelope.event)
+        # Most events are deltas and output, at which no fold looks: their class suffices to leave them out.
         if kind in LEDGERED_EVENTS:
             self.scopes.apply(envelope)
         if kind in LOST_PROCESS_EVENTS:
@@ -182,22 +180,94 @@ class StoredSession:
         _ = self.messages, self.waiting, self.unfinished, self.resumable_conversation, self.lost_processes
 
     def grants(self, cwd: Path) -> tuple[str, ...]:
-        """Return the rules that the user allowed for this session in this directory."""
-        return granted_rules(self.envelopes, cwd)
+        """Return the rules that the user allowed for this session in this directory; a fork starts without them."""
+        found = dict[str, None]()
+        for event, is_here in self._placed(cwd, (SessionForked, ApprovalResolved, Noticed)):
+            match event:
+                case SessionForked():
+                    found.clear()
+                case ApprovalResolved(by="user", decision="approve", scope="session", rule=str() as rule) if is_here:
+                    # One answer may allow the parts of a command by a rule each.
+                    found |= dict.fromkeys(rule.splitlines())
+                case Noticed(code="session_rule_added", context={"verdict": "allow", "rule": str() as rule}):
+                    found |= {rule: None} if is_here else {}
+                case Noticed(code="session_rule_removed", context={"verdict": "allow", "rule": str() as rule}):
+                    found.pop(rule, None)
+                case _:
+                    pass
+        return tuple(found)
 
     def folders(self, cwd: Path) -> tuple[str, ...]:
-        """Return the folders that the user added to the workspace of this session in this directory."""
-        return added_folders(self.envelopes, cwd)
+        """Return the folders that the user added to the workspace of this session in this directory, or of one before
+        the fork."""
+        found = dict[str, None]()
+        for event, is_here in self._placed(cwd, (Noticed,)):
+            match event:
+                case Noticed(code="folder_added", context={"folder": str() as folder}) if is_here:
+                    found[folder] = None
+                case _:
+                    pass
+        return tuple(found)
+
+    def _placed(self, cwd: Path, kinds: tuple[type[AgentEvent], ...]) -> Iterator[tuple[AgentEvent, bool]]:
+        """Yield the events of some kinds, each with True if the session was in this directory at that moment."""
+        here, place = os.path.realpath(cwd), ""
+        for envelope in events_of(self.envelopes, (SessionCreated, SessionLoaded, *kinds)):
+            match envelope.event:
+                case SessionCreated(cwd=told) | SessionLoaded(cwd=told):
+                    # The field is optional: without it the session is where it was.
+                    place = os.path.realpath(told) if told else place
+                case event:
+                    yield event, place == here
 
     @property
     def restrictions(self) -> tuple[tuple[str, str], ...]:
         """Verdict and text of the ask and deny rules that the user added for this session."""
-        return restricting_rules(self.envelopes)
+        found = dict[tuple[str, str], None]()
+        # Of every directory, and of the original of a fork: a resume must not loosen a session.
+        for envelope in events_of(self.envelopes, (Noticed,)):
+            match envelope.event:
+                case Noticed(
+                    code="session_rule_added", context={"verdict": "ask" | "deny" as verdict, "rule": str(rule)}
+                ):
+                    found[verdict, rule] = None
+                case Noticed(code="session_rule_removed", context={"verdict": str() as verdict, "rule": str() as rule}):
+                    found.pop((verdict, rule), None)
+                case _:
+                    pass
+        return tuple(found)
 
     @property
     def chosen_model(self) -> tuple[str, str]:
         """Model and effort that the user chose last in this session; empty without a choice."""
-        return chosen_model(self.envelopes)
+        chosen = ("", "")
+        for envelope in events_of(self.envelopes, (Noticed,)):
+            match envelope.event:
+                case Noticed(code="model_chosen", context={"model": str() as model, "effort": str() as effort}):
+                    chosen = (model, effort)
+                case _:
+                    pass
+        return chosen
+
+    @property
+    def lost_jobs(self) -> tuple[str, ...]:
+        """Id and command of each background command that ended with the last program, which told no model."""
+        open_jobs: dict[str, str] = {}
+        lost: dict[str, str] = {}
+        kinds = (SessionCreated, SessionLoaded, SessionForked, BackgroundStarted, BackgroundEnded)
+        for envelope in events_of(self.envelopes, kinds):
+            match envelope.event:
+                case SessionCreated() | SessionLoaded() | SessionForked():
+                    open_jobs, lost = {}, {}
+                case BackgroundStarted(task_id=task_id, command=command):
+                    open_jobs[task_id] = command
+                case BackgroundEnded(task_id=task_id, status=status):
+                    command = open_jobs.pop(task_id, "")
+                    if status == ENDED_WITH_SESSION:
+                        lost[task_id] = command
+                case _:
+                    pass
+        return tuple(f"{name} (`{' '.join(command.split())[:80]}`)" for name, command in (lost | open_jobs).items())
 
     def origin(self) -> Origin:
         """Return the origin of the session's events."""
@@ -227,6 +297,7 @@ class StoredSession:
             )
         )
         left = self.unfinished
+        # The closing events then say that these calls are resumed, and give them no result.
         if resume_pending_calls and self.resumable_conversation is not None:
             left = unfinished(self.envelopes, {call.call_id for call in self.resumable_conversation.calls}, self._fold)
         if what := self._repairs(left):
@@ -236,6 +307,7 @@ class StoredSession:
 
     def _repairs(self, left: InterruptedRun) -> str:
         """Return the problems in one line; empty if there are none."""
+        # The event of a badly damaged file stays short.
         found = [problem.text for problem in self.new_problems[:5]]
         if len(self.new_problems) > len(found):
             found.append(f"{len(self.new_problems) - len(found)} more lines could not be read.")
@@ -248,23 +320,3 @@ class StoredSession:
                 "restored; the conversation was not rewound. /rewind to the same moment to finish it."
             )
         return " ".join(found)
-
-
-def lost_jobs(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
-    """Return id and command of each background command that ended with the last program, which told no model."""
-    open_jobs: dict[str, str] = {}
-    lost: dict[str, str] = {}
-    kinds = (SessionCreated, SessionLoaded, SessionForked, BackgroundStarted, BackgroundEnded)
-    for envelope in events_of(envelopes, kinds):
-        match envelope.event:
-            case SessionCreated() | SessionLoaded() | SessionForked():
-                open_jobs, lost = {}, {}
-            case BackgroundStarted(task_id=task_id, command=command):
-                open_jobs[task_id] = command
-            case BackgroundEnded(task_id=task_id, status=status):
-                command = open_jobs.pop(task_id, "")
-                if status == ENDED_WITH_SESSION:
-                    lost[task_id] = command
-            case _:
-                pass
-    return tuple(f"{task_id} (`{' '.join(command.split())[:80]}`)" for task_id, command in (lost | open_jobs).items())

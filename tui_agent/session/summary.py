@@ -1,9 +1,9 @@
-"""Summary of a session for lists, read from the beginning and the end of its journal."""
+"""Summary and preview of a session for lists, read from the beginning and the end of its journal."""
 
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -31,6 +31,14 @@ _SAID = b'"message.ended"'
 
 CONVERSATION = ("run.", "turn.", "step.", "message.", "steering.", "tool.", "usage.", "context.")
 """Prefixes of the event types of a session with messages."""
+
+HEAD_SIZE = 256 * 1024
+"""Bytes of a preview that are read from the beginning of a long journal."""
+PREVIEW_TAIL_SIZE = 2 * 1024 * 1024
+"""Bytes of a preview that are read from the end of a long journal."""
+LONGEST_TEXT = 4_000
+"""Maximum characters of a text of a preview."""
+_PREVIEWED = (b'"type":"message.ended"', b'"type":"file.changed"')
 
 _PIECE = 65_536
 _LINE_HEAD = 4_096
@@ -71,6 +79,7 @@ def summarise(path: Path) -> SessionSummary | None:
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
+            # It stands in for the times of a damaged journal.
             written = status.st_mtime_ns // 1_000_000
             head = list(_head(file))
             tail = _tail(file, status.st_size)
@@ -90,6 +99,7 @@ def summarise(path: Path) -> SessionSummary | None:
         updated=_time(last, written),
         size=status.st_size,
         said=any(record["type"].startswith(CONVERSATION) for record in (*head, *([last] if last else []))),
+        # The newest start counts: the branch may have changed since the first one.
         branch=_text(_last_record(tail, LOADED) or begun, "branch"),
         cost=_cost(_last_record(tail, USAGE)),
         damaged=bool(status.st_size) and not head and last is None,
@@ -103,6 +113,7 @@ def says(summary: SessionSummary, text: str) -> bool:
         return True
     try:
         with summary.path.open("rb") as file:
+            # Nearly all lines are something else, and parsing them would take most of the time.
             return any(wanted in _said(line).casefold() for line in file if _SAID in line)
     except OSError:
         return False
@@ -110,16 +121,25 @@ def says(summary: SessionSummary, text: str) -> bool:
 
 def _said(line: bytes) -> str:
     """Return the text of a complete message; empty for any other line."""
-    record = read_record(line)
+    return _text_in(_message_of(read_record(line)))
+
+
+def _message_of(record: JsonObject | None) -> JsonObject:
+    """Return the complete message of an event; empty for any other event."""
     data = record.get("data") if record is not None and record["type"] == "message.ended" else None
     message = data.get("message") if is_object(data) else None
-    content = message.get("content") if is_object(message) else None
+    return message if is_object(message) else {}
+
+
+def _text_in(message: JsonObject) -> str:
+    content = message.get("content")
     blocks = [block.get("text") for block in content if is_object(block)] if is_array(content) else []
     return "\n".join(block for block in blocks if isinstance(block, str))
 
 
 def _head(file: BinaryIO) -> Iterator[JsonObject]:
     """Yield the first readable events, up to the first prompt."""
+    # Without a limit, a damaged file without line feeds would be in memory as one line.
     for line in islice(iter(lambda: file.readline(LONGEST_LINE), b""), LINES_LOOKED_AT):
         record = read_record(line)
         if record is not None:
@@ -183,10 +203,13 @@ def _begin_of_line(file: BinaryIO, place: int) -> int:
 
 def is_user_message(record: JsonObject | None) -> bool:
     """True if an event is a message of the user to the main agent, the output of a command of the user included."""
-    is_message = record is not None and record["type"] == "message.ended" and not record.get("depth")
-    data = record.get("data") if record is not None and is_message else None
-    message = data.get("message") if is_object(data) else None
-    return is_object(message) and message.get("role") == "user" and message.get("kind") != "notice"
+    return record is not None and _is_of(record, "user")
+
+
+def _is_of(record: JsonObject, role: str) -> bool:
+    """True if an event is a complete message of this role in the conversation of the main agent."""
+    message = _message_of(record)
+    return message.get("role") == role and message.get("kind") != "notice" and not record.get("depth")
 
 
 def read_record(line: bytes) -> JsonObject | None:
@@ -222,3 +245,76 @@ def _text(record: JsonObject | None, name: str) -> str:
     data = record.get("data") if record is not None else None
     value = data.get(name) if is_object(data) else None
     return value if isinstance(value, str) else ""
+
+
+# --- preview ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ChangedFile:
+    """A file that the session changed."""
+
+    path: str
+    added: int = 0
+    """Lines added by all changes."""
+    removed: int = 0
+    """Lines removed by all changes."""
+
+
+@dataclass(slots=True)
+class SessionPreview:
+    """The content of a session in short."""
+
+    prompt: str = ""
+    """First message of the user."""
+    answer: str = ""
+    """Last text of the model."""
+    files: dict[str, ChangedFile] = field(default_factory=dict[str, ChangedFile])
+    """Changed files by path, in the order of their first change."""
+    is_whole: bool = True
+    """False if the middle of the journal was not read."""
+
+
+def read_preview(path: Path) -> SessionPreview | None:
+    """Read the preview from the two ends of a journal; None if it cannot be read. Blocks."""
+    preview = SessionPreview()
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= HEAD_SIZE + PREVIEW_TAIL_SIZE:
+                data = file.read(HEAD_SIZE + PREVIEW_TAIL_SIZE)
+            else:
+                preview.is_whole = False
+                head = file.read(HEAD_SIZE)
+                file.seek(size - PREVIEW_TAIL_SIZE)
+                # The cut lines at the seam are not events and are skipped.
+                data = b"%s\n%s" % (head, file.read(PREVIEW_TAIL_SIZE))
+    except OSError:
+        return None
+    lines = [line for line in data.split(b"\n") if any(marker in line for marker in _PREVIEWED)]
+    preview.prompt = next(filter(None, (_text_of(line, "user") for line in lines)), "")
+    preview.answer = next(filter(None, (_text_of(line, "assistant") for line in reversed(lines))), "")
+    for line in lines:
+        if _PREVIEWED[1] in line and (record := read_record(line)) is not None and record["type"] == "file.changed":
+            _add_change(preview, record)
+    return preview
+
+
+def _add_change(preview: SessionPreview, record: JsonObject) -> None:
+    data = record.get("data")
+    path = data.get("path") if is_object(data) else None
+    if is_object(data) and isinstance(path, str):
+        changed = preview.files.setdefault(path, ChangedFile(path))
+        changed.added += _count(data.get("added"))
+        changed.removed += _count(data.get("removed"))
+
+
+def _text_of(line: bytes, role: str) -> str:
+    """Return the cut text of a message of the user or the main agent; empty for any other line."""
+    # Most lines are messages of the other role: parsing each would cost many times as much.
+    record = read_record(line) if role.encode() in line and _PREVIEWED[0] in line else None
+    return "" if record is None or not _is_of(record, role) else _text_in(_message_of(record)).strip()[:LONGEST_TEXT]
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

@@ -8,19 +8,16 @@ from tui_agent.protocol.trial import Trials
 
 from .ask_user_tool import AskUserTool
 from .bash_tool import BashTool, ReadOnlyCheck
-from .edit_tool import EditTool
-from .fetch_tool import AnswerFromPage, FetchTool, can_fetch_pages
+from .edit_tools import EditTool, WriteTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
 from .job_tools import BashOutputTool, KillBashTool
-from .present_plan_tool import PresentPlanTool
+from .page_tools import AnswerFromPage, FetchTool, Search, WebSearchTool, can_fetch_pages
+from .plan_tools import PresentPlanTool, TodoTool
 from .processes.background_jobs import BackgroundJobs
 from .read_tool import ReadTool
-from .todo_tool import TodoTool
 from .typed_tool import Arguments, TypedTool
-from .web_search_tool import Search, WebSearchTool
 from .workspace import Workspace
-from .write_tool import WriteTool
 
 __all__ = [
     "BUILT_IN_TOOLS",

@@ -67,7 +67,9 @@ class AskUserTool(TypedTool[AskUserArguments]):
     """Tool that returns what the user answered; it changes nothing, so it never needs permission."""
 
     touches = Accesses()
+    # The user may take as long as they like.
     time_limit = None
+    # The user talks with the main agent only.
     for_main_agent = True
 
     def __init__(self) -> None:
@@ -104,6 +106,7 @@ def _field(number: int, asked: AskedQuestion) -> FormField:
             FieldChoice(value=label, description=choice.partition("\n")[2].strip())
             for label, choice in zip(asked.labels, asked.choices, strict=True)
         ),
+        # The right answer may be among none of the choices.
         is_open=True,
     )
 
@@ -122,6 +125,7 @@ def _answer_line(asked: AskedQuestion, value: FieldValue) -> str:
     if value is None or value == []:
         defaults = ", ".join(asked.default)
         return f"no choice; the default holds: {defaults}" if defaults else "no choice: decide yourself"
+    # The model must not take the user's own words for a choice that it offered.
     own = [one for one in (value if is_array(value) else [value]) if one not in asked.labels]
     return f"{_in_words(value)}{' (in their own words)' if own else ''}"
 

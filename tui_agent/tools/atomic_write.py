@@ -104,6 +104,7 @@ def _group_name(number: int) -> str:
 
 
 def _temporary_start(name: str) -> str:
+    # Cut, so that the temporary name also fits if the name has all 255 bytes.
     return f".{name[:40]}."
 
 
@@ -121,6 +122,7 @@ def _replace(
     temporary = temporary_name(name, mark)
     try:
         status = _write_beside(temporary, directory, content, before, name, new_mode)
+        # As late as possible: only the rename itself can still meet a change.
         check()
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
@@ -167,7 +169,9 @@ def _write_beside(
         if before is not None:
             _keep_owner(descriptor, before)
             _keep_attributes(descriptor, directory, name)
+            # After the owner, whose change clears the special bits.
             os.fchmod(descriptor, _kept_mode(before, os.fstat(descriptor)))
+        # Otherwise a loss of power could leave an empty file under the name.
         os.fsync(descriptor)
         return os.fstat(descriptor)
     finally:
@@ -176,6 +180,7 @@ def _write_beside(
 
 def _keep_owner(descriptor: int, before: os.stat_result) -> None:
     """Restore the old owner and group, as far as the process is allowed to."""
+    # One by one, so that the group is kept where only the owner may not be.
     for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
         with suppress(PermissionError):
             os.fchown(descriptor, owner, group)

@@ -5,18 +5,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from tui_agent.protocol.background import run_service
+from tui_agent.protocol.background import run_service, run_shielded_in_thread
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import AgentEvent, FileChanged
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import EFFECTS_DATA, DataUpdate, ToolContext
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .file_change import DIFF_LIMIT
 from .file_states import NamedTargets, TreeChange, diffs_of, named_paths
-from .protected_watch import ProtectedChanges, ProtectedSnapshot
 from .text_format import counted
-from .tree_watch import TreeSnapshot
+from .tree_watch import ProtectedChanges, ProtectedSnapshot, TreeSnapshot
 from .workspace import ChangingCall, Workspace
 
 UNCOVERED = "not_covered"
@@ -161,6 +159,7 @@ class CommandWatch:
     async def _emit(self, changed: Callable[[JsonObject], object]) -> CommandChanges:
         changes, is_complete, protected = await run_shielded_in_thread(self._compare)
         uncovered = self._uncovered()
+        # Asked again: a background command may have begun while this one ran.
         self._is_alone = self._is_alone and not self._others_run()
         by: JsonObject = {} if self._is_alone else {"call_id": None}
         guarded = {change.path for change in protected.files}

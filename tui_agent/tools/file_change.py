@@ -1,25 +1,28 @@
-"""A change of one file: planned against the file on disk, shown as a diff, then made whole or not at all."""
+"""Changes of one file: planned, shown, then written whole; and the base class of the tools that make them."""
 
 import asyncio
 import os
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.diffs import NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import Preview, ToolContext, ToolResult
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError, Subject, ToolContext, ToolResult
 
 from .atomic_write import lost_ownership, replace_file
-from .content_store import ContentStore
 from .file_errors import os_errors_as
-from .file_states import TreeChange, state_of_content
-from .file_versions import FileVersion, UnseenChange, digest_of
+from .file_states import ContentStore, TreeChange, state_of_content
+from .file_versions import FileVersion, UnseenChange, UnseenChangeError, digest_of, find_unseen_change
 from .pinned_directory import ResolvedPath, open_file
 from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, whole_format
+from .typed_tool import Arguments, PathText
 from .unified_diff import counts_text, diff_of
-from .workspace import Workspace
+from .workspace import Workspace, WorkspaceTool
 
 CHANGE_LIMIT = 16 * 1024 * 1024
 """Largest file in bytes that write and edit change."""
@@ -106,6 +109,7 @@ async def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
+    # Detecting an encoding may take a tenth of a second.
     return await asyncio.to_thread(_decoded, content, status, shown)
 
 
@@ -117,6 +121,7 @@ def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
     text = form.decode(content)
     form = whole_format(form, text)
     try:
+        # Some encodings have two codes for a character: writing the text would change bytes that no one edited.
         is_exact = form.encode(text) == content
     except UnicodeEncodeError:
         is_exact = False
@@ -139,6 +144,7 @@ def plan_change(
     if diff is None:
         old_name, old_text = (NOTHING, "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
         diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")
+    # Replacing gives the name to a new file, of which the other names know nothing.
     if before is not None and before.status.st_nlink > 1:
         notes += (f"the file had {before.status.st_nlink} hard links; the others keep the old content",)
     return PlannedChange(place, shown, before, content, diff, notes)
@@ -177,6 +183,7 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     context.cancellation.raise_if_set()
     try:
         with workspace.changing_calls.entered(frozenset({plan.place.path})):
+            # A thread cannot be stopped: without the shield its change would happen and be reported by no one.
             await run_shielded_in_thread(work)
     finally:
         if written:
@@ -207,3 +214,109 @@ def _tree_change(plan: PlannedChange, status: os.stat_result, contents: ContentS
     if plan.before is not None:
         before = state_of_content(plan.before.content, plan.before.status.st_mode, contents)
     return TreeChange(plan.place.path, before, state_of_content(plan.content, status.st_mode, contents))
+
+
+class FileArguments(Arguments):
+    """Arguments of a tool that changes one file."""
+
+    path: PathText
+
+
+FileArgs = TypeVar("FileArgs", bound=FileArguments)
+
+
+class FileChangeTool(WorkspaceTool[FileArgs]):
+    """Tool that changes a text file, atomically."""
+
+    @abstractmethod
+    def _plan(self, args: FileArgs, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
+        """Return the change of a loaded file, or of a new one. Called in a thread: a comparison can take seconds."""
+
+    def call_accesses(self, args: FileArgs) -> Accesses:
+        path = frozenset({self._workspace.resolve(args.path)})
+        return Accesses(reads=path, writes=path)
+
+    def call_subject(self, args: FileArgs) -> Subject:
+        return PathSubject(self._workspace.given(args.path), "write")
+
+    async def call_preview(self, args: FileArgs) -> Preview:
+        """Return the change that a call would make now.
+
+        Raises:
+            PreviewError: only the version of the file keeps the call from succeeding; another call may still read it.
+            ToolError: the call would fail for another reason.
+        """
+        try:
+            return (await self._planned(args)).preview()
+        except ToolError as error:
+            try:
+                # The same call may succeed once the file is read again, so the user sees what it would do.
+                preview = (await self._planned(args, checked=False)).preview()
+            except ToolError:
+                raise error from None
+            unseen = error.unseen if isinstance(error, UnseenChangeError) else None
+            reported = partial(unseen.count_as_seen, self._workspace.versions) if unseen is not None else None
+            raise PreviewError(str(error), preview, reported) from error
+
+    @abstractmethod
+    def _notices(self, path: Path) -> bool:
+        """Return True if a call itself refuses a file that changed since the model read it."""
+
+    def notices_changes(self, arguments: JsonObject) -> bool:
+        args = self._parsed(arguments)
+        return args is not None and self._notices(self._workspace.resolve(args.path))
+
+    async def later_changes(self, arguments: JsonObject) -> str:
+        args = self._parsed(arguments)
+        path = None if args is None else self._workspace.resolve(args.path)
+        if path is None or self._workspace.versions.last_seen(path) is None:
+            return ""
+        place, shown = ResolvedPath(path), self._workspace.display(path)
+        async with self._workspace.alone_with(path):
+            try:
+                now = await load_file(place, shown)
+            except ToolError:
+                return ""
+            unseen = await asyncio.to_thread(self._unseen_change, place, now) if now is not None else None
+            if unseen is None:
+                return ""
+            unseen.count_as_seen(self._workspace.versions)
+        return f"{shown} was changed after this call, by a hook or another program; {unseen.words}"
+
+    async def run(self, args: FileArgs, context: ToolContext) -> ToolResult:
+        async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
+            try:
+                plan = await self._planned(args, context)
+            except UnseenChangeError as error:
+                error.unseen.count_as_seen(self._workspace.versions)
+                raise
+            if not plan.changes_nothing:
+                return await make_change(self._workspace, plan, context)
+        return ToolResult.of_text(
+            f"{plan.shown} already has exactly this content; nothing was written.",
+            details={"outcome": "no change", "path": plan.path, "change": "none", "diff": ""},
+        )
+
+    async def _planned(
+        self, args: FileArgs, context: ToolContext | None = None, *, checked: bool = True
+    ) -> PlannedChange:
+        target = await asyncio.to_thread(self._target, args.path, context)
+        before = await load_file(target.place, target.shown)
+        return await asyncio.to_thread(self._plan, args, target, before, checked=checked)
+
+    def _target(self, path: str, context: ToolContext | None) -> Target:
+        """Return the file that a call names. Blocks."""
+        place = self._workspace.place(path, () if context is None else context.targets)
+        resolved = place.path
+        shown = self._workspace.display(resolved)
+        if os.path.isdir(resolved):
+            raise ToolError(f"{shown} is a directory; name a file")
+        if path.endswith(os.sep):
+            raise ToolError(f"{printable(path)} ends in a slash, so it names a directory; name a file")
+        named = Path(os.path.normpath(os.path.join(self._workspace.root, self._workspace.given(path))))
+        linked = f"{printable(path)} leads through a symbolic link to {shown}, which is the file changed"
+        return Target(place, shown, (linked,) if named != resolved else ())
+
+    def _unseen_change(self, place: ResolvedPath, now: LoadedFile) -> UnseenChange | None:
+        """Return how a loaded file differs from the version that the model knows; None if it does not."""
+        return find_unseen_change(self._workspace.versions, place.path, now.version, now.text)

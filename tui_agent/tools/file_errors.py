@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .lookalikes import code_points, hidden_difference, plain_form
 from .pinned_directory import names_in
 from .text_format import printable
+from .text_match import code_points, hidden_difference, plain_form
 
 _NAMES_READ = 5_000
 _NAMES_SHOWN = 30
@@ -44,6 +44,7 @@ def existing_name(directory: str, name: str) -> str | None:
     try:
         if os.path.lexists(os.path.join(directory, name)):
             return name
+        # Two names in ASCII that differ never look equal, which spares the comparison of most.
         names = [one for one in islice(os.listdir(directory), _NAMES_READ) if not (one + name).isascii()]
     except (OSError, ValueError):
         return None
@@ -54,6 +55,7 @@ def existing_name(directory: str, name: str) -> str | None:
 def missing_file_error(path: Path, shown: str) -> ToolError:
     """Return an error that `path` does not exist, with similar names that do."""
     directory = path.parent
+    # The first part that is missing is the mistake.
     while not os.path.isdir(directory):
         directory = directory.parent
     if directory != path.parent:

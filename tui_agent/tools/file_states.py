@@ -1,12 +1,15 @@
-"""States of files before and after a change, with their contents stored so that a rewind can restore them.
+"""States of files before and after a change, and the store by hash from which a rewind restores their contents.
 
 Also of those that a command names and no listing of the workspace has: ignored files, and files outside of it. A
 directory with too many files is only named, so that a rewind can say that it does not cover it.
 """
 
+import errno
 import os
 import re
+import secrets
 import stat
+import threading
 import time
 from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
@@ -19,12 +22,103 @@ from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.regular_file import make_private_directories
 
-from .content_store import CONTENT_LIMIT, ContentStore
-from .file_versions import new_hash
+from .file_versions import digest_of, new_hash
 from .pinned_directory import open_regular_file, pinned_directory
 from .text_format import format_of, is_binary, printable, printable_name
 from .unified_diff import diff_of
+
+CONTENT_LIMIT = 16 * 1024 * 1024
+
+STORE_LIMIT = 512 * 1024 * 1024
+"""Most bytes stored for one session."""
+
+_FILE_MODE = 0o600
+_DIRECTORY_MODE = 0o700
+
+
+class ContentStore:
+    """File contents by digest, each a 0600 file in a 0700 directory. Blocks; thread-safe."""
+
+    def __init__(self, root: Path, limit: int = STORE_LIMIT) -> None:
+        """Store the directory, which the first content creates with its parents, and the most bytes stored in all."""
+        self.root = root
+        self._limit = limit
+        self._size: int | None = None
+        self._known: set[str] = set()
+        self._lock = threading.Lock()
+
+    def put(self, content: bytes, *, durable: bool = False) -> tuple[str, bool]:
+        """Store a content and return its digest, and True if `get` can return it.
+
+        It is not stored if it is too large, the store is full, or the disk refuses it. A durable one survives a loss of
+        power.
+        """
+        digest = digest_of(content)
+        if len(content) > CONTENT_LIMIT:
+            return digest, False
+        with self._lock:
+            if digest in self._known:
+                return digest, True
+            try:
+                kept = self._has(digest) or self._write(digest, content, durable=durable)
+            except OSError:
+                kept = False
+            if kept:
+                self._known.add(digest)
+        return digest, kept
+
+    def get(self, digest: str) -> bytes | None:
+        """Return a stored content; None if it was not stored or is damaged."""
+        try:
+            content = self._path(digest).read_bytes()
+        except OSError:
+            return None
+        return content if digest_of(content) == digest else None
+
+    def _has(self, digest: str) -> bool:
+        return self._path(digest).is_file()
+
+    def _path(self, digest: str) -> Path:
+        """Return the path of a content."""
+        # Digests come from the journal, a file: a `..` in one must not lead out of the store.
+        if not digest or not digest.isalnum():
+            raise FileNotFoundError(errno.ENOENT, "no digest", digest)
+        return self.root / digest[:2] / digest[2:]
+
+    def _write(self, digest: str, content: bytes, *, durable: bool) -> bool:
+        """Write a new content under a temporary name and rename it; return False if the store is full."""
+        # Counted with the first content, so that a session which changes nothing reads no directory.
+        if self._size is None:
+            self._size = self._used()
+        if self._size + len(content) > self._limit:
+            return False
+        path = self._path(digest)
+        make_private_directories(path.parent)
+        temporary = path.with_name(f".{secrets.token_hex(8)}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                if durable:
+                    file.flush()
+                    os.fsync(descriptor)
+            # Under its own name from the start, a content that a kill cut off would count as stored.
+            os.rename(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        self._size += len(content)
+        return True
+
+    def _used(self) -> int:
+        """Return the bytes stored when the session ran before."""
+        make_private_directories(self.root)
+        self.root.chmod(_DIRECTORY_MODE)
+        return sum(file.stat().st_size for file in self.root.glob("*/*") if file.is_file())
+
 
 HASHED_LIMIT = 256 * 1024 * 1024
 """Largest file in bytes that is hashed."""
@@ -65,6 +159,7 @@ class TreeChange:
 
 def state_of_content(content: bytes, mode: int, contents: ContentStore) -> FileState:
     """Store the content of a regular file and return the file's state."""
+    # A tool is about to overwrite it: it exists nowhere else then.
     digest, kept = contents.put(content, durable=True)
     return FileState(digest=digest, size=len(content), mode=stat.S_IMODE(mode), kept=kept)
 
@@ -152,6 +247,7 @@ def _diff_of(change: TreeChange, contents: ContentStore, root: Path) -> Diff | N
 def _with_content(
     content: bytes, status: os.stat_result, contents: ContentStore | None, *, is_link: bool = False
 ) -> FileState:
+    # A link has no permissions of its own; what Linux reports for one is always the same.
     mode = 0 if is_link else stat.S_IMODE(status.st_mode)
     if contents is None:
         digest = new_hash(content).hexdigest()
@@ -198,6 +294,7 @@ class NamedTargets:
             if not path.is_dir() or path.is_symlink():
                 found._store(path)
                 continue
+            # One more than the limit shows that there are too many, without listing all of a huge directory.
             files = list(islice(found._files_below(path), MOST_FILES + 1))
             if len(found.states) + len(files) > MOST_FILES or time.monotonic() > deadline:
                 found.uncovered[path] = _identity(path)
@@ -247,8 +344,10 @@ class NamedTargets:
 
 def named_paths(command: str, root: Path, listed: Iterable[str]) -> tuple[Path, ...]:
     """Return the existing files of the workspace, and its ignored directories, that a command line names. Blocks."""
+    # After a `cd`, names are relative to another directory.
     starts = [root, *(root / os.path.expanduser(name) for name in _DIRECTORY_CHANGE.findall(command))]
     found: dict[Path, None] = {}
+    # A here-document may have thousands of words.
     for word in islice(dict.fromkeys(_WORD.findall(command)), _MOST_WORDS):
         for start in starts:
             text = os.path.join(start, os.path.expanduser(word))

@@ -72,6 +72,7 @@ class FileVersions:
         with self._lock:
             self._kept -= self._contents.pop(path, 0)
             self._seen[path] = version
+            # A file that was read or written just now is known, no matter who changed it before.
             self._own.pop(path, None)
             if version.content is None:
                 return
@@ -91,6 +92,7 @@ class FileVersions:
         """Record that a command of the model changed `path` from one hash to another."""
         with self._lock:
             seen = self._seen.get(path)
+            # A gap in the chain is a change by someone else.
             if seen is not None and before and self._own.get(path, seen.digest) == before:
                 self._own[path] = after
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL, Severity
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL, Severity
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 

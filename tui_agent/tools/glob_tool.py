@@ -13,7 +13,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 from .file_errors import missing_file_error, os_errors_as
 from .pinned_directory import ResolvedPath
 from .search.file_listing import UNREADABLE_NOTE, existing, list_matching, list_matching_ignored, without_denied
-from .search.glob_pattern import GlobPattern
+from .search.path_patterns import GlobPattern
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText
@@ -70,6 +70,7 @@ class GlobTool(WorkspaceTool[GlobArguments]):
             ripgrep = find_ripgrep(self._workspace.root)
             where = (place, self._workspace.root, ripgrep, pattern, context.cancellation)
             listing = await list_matching(*where)
+            # A second listing only where the first has nothing.
             ignored = () if listing.names else await list_matching_ignored(*where)
             matching, denied = await asyncio.to_thread(without_denied, listing.names, context.is_denied)
             left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)

@@ -15,7 +15,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 from .file_errors import missing_file_error, os_errors_as
 from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_file, open_regular_file
-from .search.content_search import FileHits, SearchResult, search_contents
+from .search.content_search import FileHits, SearchResult, Unsearched, find_unsearched, search_contents
 from .search.file_listing import (
     UNREADABLE_NOTE,
     FileListing,
@@ -25,9 +25,8 @@ from .search.file_listing import (
     list_matching_ignored,
     without_denied,
 )
-from .search.glob_pattern import GlobPattern
+from .search.path_patterns import GlobPattern
 from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
-from .search.unsearched import Unsearched, find_unsearched
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, WordText
 from .workspace import Workspace, WorkspaceTool
@@ -125,6 +124,7 @@ class GrepTool(WorkspaceTool[GrepArguments]):
             else:
                 listing = await list_matching(place, self._workspace.root, ripgrep, wanted, cancellation, regular=True)
         else:
+            # Opened only to refuse a pipe or a device by its name: the engines would say nothing.
             async with open_file(start, self._workspace.display(start), place=place):
                 pass
             place, listing = ResolvedPath(start.parent, place.known), FileListing((start.name,), True)
@@ -138,6 +138,7 @@ class GrepTool(WorkspaceTool[GrepArguments]):
         unsearched = large = result.large
         if result.has_errors or not result.hits:
             searched = await asyncio.to_thread(_without, names, {*large.binary, *large.too_long})
+            # A pattern in ASCII finds its matches in most other encodings as well.
             beyond_ascii = not args.pattern.isascii()
             found = await asyncio.to_thread(
                 find_unsearched, place, searched, cancellation.is_set, beyond_ascii=beyond_ascii
@@ -245,6 +246,7 @@ def _lines_of(
     path = place.path / hit.name
     name = workspace.display(path)
     ranges = _ranges(sorted(hit.columns), context)
+    # Kept wider than it is shown: the part around a match may be far inside of a line.
     request = LineRequest(ranges, _KEPT_WIDTH, budget=SHOWN_CHARACTERS * 50)
     try:
         with open_regular_file(path, name, place=place) as (descriptor, status):
@@ -279,6 +281,7 @@ def _shortened(line: Line, column: int) -> str:
     text = line.text
     if len(text) + line.left_out <= SHOWN_WIDTH:
         return printable(text)
+    # Engines count bytes, lines have characters.
     match = len(text.encode("utf-8", "surrogateescape")[: column - 1].decode("utf-8", "surrogateescape"))
     start = max(0, min(match - _BEFORE_MATCH, len(text) - SHOWN_WIDTH))
     left = len(text) + line.left_out - start - SHOWN_WIDTH

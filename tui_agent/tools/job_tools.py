@@ -8,7 +8,7 @@ from pydantic import Field
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.tool import Accesses, Timeout, ToolContext, ToolResult
 
-from .bash_tool import output_text
+from .command_result import output_text
 from .processes.background_jobs import BackgroundJobs, Job, shortened
 from .text_format import printable
 from .typed_tool import Arguments, TypedTool, WordText
@@ -75,6 +75,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         """Wait until a job ends, the time is over, or the call is cancelled."""
         over = asyncio.Event()
         forget = context.cancellation.on_cancel(over.set)
+        # While a call waits for its end, no message has to report it.
         job.readers += 1
         try:
             async with asyncio.TaskGroup() as group:

@@ -126,6 +126,7 @@ class _PageReader:
         """Take the next piece; return False once the page is complete."""
         if self._stopped():
             raise OperationCancelledError("reading was cancelled")
+        # Reading a regular file falls short only at its end.
         is_last = len(piece) < PIECE
         self._hash.update(piece)
         if len(self._content) <= KEPT_CONTENT:

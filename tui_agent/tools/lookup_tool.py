@@ -9,8 +9,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.language_server import CodePlace, CodePosition, LookUp, LookupKind
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import CodePlace, CodePosition, LookUp, LookupKind
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import missing_file_error

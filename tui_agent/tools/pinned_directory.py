@@ -75,6 +75,7 @@ def pinned_directory(
             if create:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=held)
+            # Part by part: O_NOFOLLOW concerns only the last name of a path.
             deeper = os.open(name, _HOLD, dir_fd=held)
             os.close(held)
             held = deeper
@@ -207,7 +208,9 @@ def _open_pinned(path: Path, shown: str, place: ResolvedPath | None) -> tuple[in
 
 def _open_at(held: int, name: str, shown: str) -> tuple[int, os.stat_result]:
     """Open a regular file in an open directory; return the descriptor, which the caller closes, and its `fstat`."""
+    # Before it is opened, as opening a device may have an effect; and again below, as it may be replaced in between.
     refuse_special(os.stat(name or ".", dir_fd=held, follow_symlinks=False), shown)
+    # A pipe that takes its place just now must not block, and a terminal must not become ours.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(name, flags, dir_fd=held)
     try:

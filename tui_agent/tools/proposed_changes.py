@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-from tui_agent.git.protected_names import run_later
+from tui_agent.git.protected_tree import run_later
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.protocol.trial import (
     REPOSITORY,
     ChangeSort,
@@ -31,9 +31,16 @@ from tui_agent.protocol.trial import (
     ProposedTree,
 )
 
-from .content_store import CONTENT_LIMIT, ContentStore
 from .file_change import CHANGE_LIMIT, DIFF_LIMIT
-from .file_states import MOST_OF_ONE_DIFF, TreeChange, diff_between, read_file_state, state_of_content
+from .file_states import (
+    CONTENT_LIMIT,
+    MOST_OF_ONE_DIFF,
+    ContentStore,
+    TreeChange,
+    diff_between,
+    read_file_state,
+    state_of_content,
+)
 from .file_versions import digest_of
 from .text_format import SAMPLE_SIZE, format_of, is_binary, printable, printable_name, whole_format
 from .workspace import Workspace
@@ -106,6 +113,7 @@ class LayerProposal:
 
     def _read_again(self) -> None:
         found = self._layer.changes(again=True)
+        # The layer returns the same object if nothing changed meanwhile.
         if found is not self._found:
             self._found = found
             self._changes = {change.path: change for change in found.changes}
@@ -119,6 +127,7 @@ class LayerProposal:
         """Keep a part, report each kept file as `file.changed`, and discard the rest."""
         wanted = selection.model_copy(update={"texts": self._texts(selection)})
         targets = [change.target for path in wanted.paths if (change := self._changes.get(path)) is not None]
+        # Sorted: two calls that lock the same files in different orders would wait for each other for ever.
         known = sorted(target for target in targets if self._workspace.versions.last_seen(target) is not None)
         async with AsyncExitStack() as held:
             for target in known:

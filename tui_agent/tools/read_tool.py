@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.prompt_references import media_type_of
 from tui_agent.protocol.regular_file import FileReader
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
@@ -82,14 +82,17 @@ class ReadTool(WorkspaceTool[ReadArguments]):
                         return result
                     if media_type := media_type_of(sample):
                         return await self._read_media(path, file, status, start, media_type, context)
+                    # The saved output of a command has no other way to the model, whatever it contains.
                     if is_binary(sample) and not self._workspace.is_spooled(path):
                         raise ToolError(_binary_words(shown, status.st_size, sample))
                     first, last = args.offset, args.offset + args.limit - 1
+                    # A call that pages inside one long line gets a whole page of it.
                     width = LINE_WIDTH if args.column == 1 else PAGE_CHARACTERS
                     request = LineRequest(((first, last),), width, PAGE_CHARACTERS, _NUMBER_WIDTH, args.column)
                     form = await find_format(sample)
                     page = await read_lines(file, status, form, start, request, context.cancellation.is_set)
         except ToolError as error:
+            # Asked after it failed, so that an ordinary call needs no further look.
             if await asyncio.to_thread(os.path.isdir, path):
                 raise await asyncio.to_thread(is_directory_error, path, shown) from error
             if isinstance(error.__cause__, FileNotFoundError):
@@ -116,6 +119,7 @@ class ReadTool(WorkspaceTool[ReadArguments]):
             lambda: read_notebook(content[len(form.mark) :].decode(form.encoding, "replace"))
         )
         if book is None:
+            # The caller reads on from there, as text.
             await file.seek(len(start))
             return None
         shown = self._workspace.display(path)
@@ -145,6 +149,7 @@ class ReadTool(WorkspaceTool[ReadArguments]):
         """Return the image or PDF in a file of which `start` was read."""
         shown = self._workspace.display(path)
         media = await load_media(file, status, start, media_type, shown, context.cancellation)
+        # Of what is on the disk, not of the scaled image: a later call compares the file with it.
         digest = await asyncio.to_thread(digest_of, media.content)
         self._workspace.versions.remember(path, FileVersion.of(status, digest))
         details: JsonObject = {**media.details, "path": printable(str(path))}

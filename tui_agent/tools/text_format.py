@@ -36,6 +36,7 @@ def detect_encodings(sample: bytes) -> tuple[str, ...]:
 
     Several are returned, the most common first, if they all read the text in the same way.
     """
+    # ASCII says nothing about an encoding, and the library's time grows with the text.
     lines = [line for line in sample[: sample.rfind(b"\n") + 1].split(b"\n") if not line.isascii()]
     text = b"\n".join(lines or [sample])[:_MOST_BYTES]
     text = text[: text.rfind(b"\n") + 1] or text
@@ -170,6 +171,7 @@ class TextFormat:
         how = "nothing was written: convert the file first, such as with iconv -f ENCODING -t UTF-8"
         fresh, kept = _BEYOND_ASCII.findall(added), _BEYOND_ASCII.findall(removed)
         doubt = f"the file is {self.words}; this change could make it unreadable; {how}"
+        # The same characters in the same order keep their bytes, whatever the encoding is.
         if not self.is_certain and fresh and fresh != kept:
             raise ToolError(doubt)
         try:
@@ -261,6 +263,7 @@ def is_binary(sample: bytes) -> bool:
 
 def printable(text: str) -> str:
     """Return `text` with lone surrogates, which stand for invalid bytes, and NUL as escapes."""
+    # Nearly every text is plain, and looking is far cheaper than replacing.
     return _UNPRINTABLE.sub(_escaped, text) if not text.isascii() or "\0" in text else text
 
 

@@ -117,6 +117,7 @@ class TypedTool(Tool, Generic[Args]):
 
     def is_read_only(self, arguments: JsonObject) -> bool:
         args = self._parsed(arguments)
+        # A call with invalid arguments is refused before it runs, so this promise still counts.
         return self._read_only if args is None else self.call_is_read_only(args)
 
     def interruptible(self, arguments: JsonObject) -> bool:
@@ -144,6 +145,7 @@ class TypedTool(Tool, Generic[Args]):
     def summarise(self, arguments: JsonObject) -> str:
         args = self._parsed(arguments)
         if args is None:
+            # The user sees what the model sent, also if no tool understands it.
             return one_line(", ".join(f"{name}={value!r}" for name, value in arguments.items()))
         return one_line(self.call_summary(args))
 

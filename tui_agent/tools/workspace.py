@@ -19,14 +19,13 @@ from tui_agent.protocol.regular_file import make_private_directories
 from tui_agent.protocol.tool import JudgedTarget
 
 from .atomic_write import is_temporary_of
-from .content_store import ContentStore
 from .file_errors import existing_name
+from .file_states import ContentStore
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
 from .processes.spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
-from .protected_watch import ListProtectedFiles, ProtectedWatch
 from .text_format import printable_name
-from .tree_watch import TreeWatch
+from .tree_watch import ListProtectedFiles, ProtectedWatch, TreeWatch
 from .typed_tool import Args, TypedTool
 
 Writes: TypeAlias = Collection[Path] | None
@@ -132,6 +131,7 @@ class Workspace:
         self.note_withheld = note_withheld
         self._trial_temporary = trial_temporary
         self._warned_of_unwatched = False
+        # A lock lives only as long as some call holds it.
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def _protected_watch(self, files: ListProtectedFiles) -> ProtectedWatch:
@@ -214,6 +214,7 @@ class Workspace:
     def warn_of_unwatched(self) -> None:
         """Warn the user once that some changes of protected files are not detected. Call it on the event loop."""
         if not self._warned_of_unwatched:
+            # Once: every command would repeat it.
             self._warned_of_unwatched = True
             self.warn_of_protected(
                 "This workspace has too many directories or protected files to compare all of them after a command. A "
@@ -228,6 +229,7 @@ class Workspace:
             OSError: it cannot be created, or the directory belongs to another user.
         """
         self.make_spool_dir()
+        # It is 0600 from the moment it exists.
         descriptor, name = tempfile.mkstemp(prefix=SPOOL_PREFIX, suffix=".txt", dir=self.spool_dir)
         return descriptor, Path(name)
 

@@ -14,8 +14,17 @@ from typing import get_args
 
 from tui_agent.protocol.trial import REPOSITORY, KeepReport, KeepSelection, KeptFile, LayerChange, LayerChanges
 
-from .keep_journal import Action, KeepJournal, Step
-from .keep_steps import CHANGED, NotKeptError, StepRunner, hold_locks, release_locks, was_directory
+from .keep_steps import (
+    CHANGED,
+    Action,
+    KeepJournal,
+    NotKeptError,
+    Step,
+    StepRunner,
+    hold_locks,
+    release_locks,
+    was_directory,
+)
 from .layer_files import identity_of, kind_of, status_of
 
 _SAVED = "kept"
@@ -58,6 +67,7 @@ def keep_changes(
         plan.add(change)
     journal.steps = [step for _, step in sorted(plan.steps)]
     journal.locks = plan.locks
+    # Before the first step, so that a conflict which is there already needs no way back.
     _check_all(journal)
     # What the journal promises must not be lost with the power.
     _sync(step.source for step in journal.steps if step.source)
@@ -277,6 +287,7 @@ def _take_steps(journal: KeepJournal, later: Callable[[Callable[[], None]], None
 
 def _finish(journal: KeepJournal) -> None:
     """Make the steps durable, and note them."""
+    # A rename lasts once its directory is on the disk.
     _sync({os.path.dirname(step.target) for step in journal.steps})
     try:
         journal.write()

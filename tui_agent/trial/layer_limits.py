@@ -69,6 +69,7 @@ class WatchedCommand:
         Raises:
             OSError: there is no space for them.
         """
+        # In memory it has no name by which another command could open it.
         self.descriptors.append(os.memfd_create("trial", os.MFD_CLOEXEC))
         os.write(self.descriptors[-1], content)
         os.lseek(self.descriptors[-1], 0, os.SEEK_SET)
@@ -124,6 +125,7 @@ class WatchedCommand:
                 # With the first process of its namespace, the kernel ends all others.
                 with suppress(ProcessLookupError):
                     os.kill(first["child-pid"], signal.SIGKILL)
+            # Looks at very many files take long: they get a tenth of the time at most.
             pause = max(self._limits.pause, 10 * (time.monotonic() - began))
 
     def _hold(self) -> None:
@@ -197,6 +199,7 @@ def usage(directories: Iterable[Path], limits: LayerLimits) -> tuple[int, int]:
             for entry in entries:
                 files += 1
                 with suppress(OSError):
+                    # What is on the disk counts: a sparse file may be larger than any disk.
                     size += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
                     if entry.is_dir(follow_symlinks=False):
                         pending.append(entry.path)

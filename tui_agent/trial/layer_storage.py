@@ -82,6 +82,7 @@ class SessionStorage:
         self.other_temporary = self.directory / _OTHER_TEMPORARY
         for directory in (project, self.cache, self.layers, self.temporary, self.other_temporary):
             make_private(directory)
+        # One thread, as removals at the same time only slow each other down.
         self._later = ThreadPoolExecutor(1, thread_name_prefix="layer-removal")
         self._cache_lock = os.open(project / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(self._cache_lock, fcntl.LOCK_SH)
@@ -212,6 +213,7 @@ def _remove(top: str) -> None:
     pending = [top]
     while pending:
         directory = pending[-1]
+        # A command may have taken the permission from itself.
         os.chmod(directory, 0o700)
         inside: list[str] = []
         with os.scandir(directory) as entries:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tui_agent.git.git_bubblewrap import find_bubblewrap
-from tui_agent.git.git_program import bare_environment, find_git, start_git
+from tui_agent.git.git_program import bare_environment, find_bubblewrap, find_git, start_git
 from tui_agent.git.repository_layout import data_directories, repository_roots
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.trial import FileKind, LayerChange
 
-from .covered_places import LayerRoot
+from .confinement import LayerRoot
 from .layer_files import identity_of, kind_of, status_of
 
 _RUN_LATER = re.compile(

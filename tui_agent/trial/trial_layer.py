@@ -11,16 +11,13 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChange, LayerChanges, Place, WalledCommand
-from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
 from tui_agent.walls.visible_places import visible_places
+from tui_agent.walls.wall_options import NETWORK_ERRORS, refusals
 
-from .bubblewrap_walls import BubblewrapWalls
-from .confinement import Confinement
-from .covered_places import LayerRoot
-from .file_comparison import is_same_file
+from .command_walls import BubblewrapWalls, LandlockWalls
+from .confinement import Confinement, LayerRoot
 from .keeping import finish_keeping, keep_changes
-from .landlock_walls import LandlockWalls
-from .layer_files import identity_of, is_whiteout, kind_of, marks_of, status_of
+from .layer_files import identity_of, is_same_file, is_whiteout, kind_of, marks_of, status_of
 from .layer_limits import WatchedCommand
 from .layer_storage import RECORD, is_finished, remove_tree
 from .repository_state import RepositoryState, repository_in
@@ -127,6 +124,7 @@ class _Walk:
 
     def _read(self, directory: _Directory) -> Iterator[LayerChange]:
         upper, lower = f"{self.root.upper}/{directory.path}", f"{self.root.place}/{directory.path}"
+        # Something was added to it, or deleted from it, since the layer was made.
         is_changed = directory.has_lower and os.lstat(lower).st_mtime_ns > self.made_ns
         with _readable(upper) if directory.has_upper else nullcontext():
             stored: dict[str, os.stat_result] = {}

@@ -15,14 +15,11 @@ from typing import Any
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.trial import TrialBackend, TrialFacts, TrialSetting
-from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
-from tui_agent.walls.remedies import remedies
+from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps, remedies
 from tui_agent.walls.wall_options import impossible_root
 
-from .bubblewrap_walls import BubblewrapWalls
-from .confinement import Confinement
-from .covered_places import LayerRoot, covered_places, layer_roots, mounts_inside
-from .landlock_walls import LandlockWalls, landlock_problem
+from .command_walls import BubblewrapWalls, LandlockWalls, landlock_problem
+from .confinement import Confinement, LayerRoot, covered_places, layer_roots, mounts_inside
 from .layer_limits import LayerLimits
 from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
 from .sorting import PathSorter
@@ -92,6 +89,7 @@ class Trials:
         self._facts: TrialFacts | None = None
         self._walls: Walls | None = None
         self._held: SessionStorage | None = None
+        # The screen and the first command may ask at the same time, in threads of their own.
         self._testing = Lock()
 
     @property
@@ -215,11 +213,13 @@ class Trials:
         return f"{mounts[0]} is mounted inside the workspace: " if mounts else ""
 
     def _ways(self) -> Iterator[Walls]:
+        # The best way first: bubblewrap mounts the layer itself; `unshare` does before it starts; there is no layer.
         programs = found_bubblewraps(self._workspace)
         yield from (BubblewrapWalls(program, True) for program in programs if program.mounts_layers)
         unshare = find_program("unshare", self._workspace)
         for program in programs if unshare else ():
             yield BubblewrapWalls(program, True, (str(unshare), "--user", "--map-root-user", "--mount"))
+            # Root may mount also where the kernel refuses user namespaces.
             if os.geteuid() == 0:
                 yield BubblewrapWalls(program, True, (str(unshare), "--mount"))
         yield from (BubblewrapWalls(program, False) for program in programs)

@@ -6,13 +6,12 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig, Budget
+from tui_agent.agent.loop_config import DEFAULT_SYSTEM
 from tui_agent.agent.output_format import SchemaFormat
-from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.tool import Tool
-from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import Settings
 from tui_agent.tools import BackgroundJobs
 
@@ -86,7 +85,7 @@ async def open_agent(
     )
     side.loop = loop = AgentLoop(config)
     jobs.notify = partial(_notify_agent, loop)
-    if stored.resumed and (lost := lost_jobs(stored.envelopes)):
+    if stored.resumed and (lost := stored.lost_jobs):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
     return loop
 

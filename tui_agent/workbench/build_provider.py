@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.provider import ModelProvider
@@ -16,15 +16,15 @@ from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.providers.anthropic_provider import KeySource, load_sdk
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
-from .command_output import run_line
 from .configuration.effective_settings import Credentials
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_endpoints import key_of, plugin_of, target_of
 from .plugins.plugin_loader import LoadedPlugins
+from .user_commands import run_line
 
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer
-    from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.model_catalog import ModelTarget
 
 _KEY_SECONDS = 60.0
 """Most seconds that a command that prints the key may take: it may ask another server."""
@@ -51,6 +51,7 @@ class ProviderBuilder:
         """
         if not options.demo:
             return self.build(loaded.settings), options, loaded
+        # In a thread: importing it takes longer than a frame of the screen.
         server = await self._stack.enter_async_context(await asyncio.to_thread(_demo_server))
         provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
         tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
@@ -69,6 +70,7 @@ class ProviderBuilder:
                 self._built[key] = self._keep(self._plugins.provider(plugin, settings.model))
             return self._built[key]
         target = target_of(settings, os.environ)
+        # Part of the key, because settings may move a name to another address while the session runs.
         endpoint = settings.base_url if target is None else target.endpoint.model_dump_json()
         key = (settings.model, endpoint)
         if key not in self._built:
@@ -152,6 +154,7 @@ async def printed_key(command: str) -> str:
     if code:
         reason = " ".join(errors.split())[-_LONGEST_REASON:]
         raise _no_key(f"exit code {code}{f': {reason}' if reason else ''}")
+    # A header cannot hold anything else, and its library would quote the key in the error.
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         # The output stays out of the message: it may contain the key.
         raise _no_key("it must print the key and nothing else")

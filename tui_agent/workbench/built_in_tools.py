@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.language_server import LookUp
+from tui_agent.protocol.server_entries import LookUp
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 from tui_agent.tools import BackgroundJobs, Workspace, default_tools, web_tools
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
 from .configuration.permission_rules import RULE_TOOL_NAMES, rule_tool_names

@@ -13,15 +13,14 @@ from tui_agent.lsp.server_keeper import KeeperParts
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import FileChanged, FileState, ToolQueued
 from tui_agent.protocol.hooks import AfterTool
-from tui_agent.protocol.language_server import LanguageServer, LaunchedProgram
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import LanguageServer, LaunchedProgram
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.trial import WalledCommand
-from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import content_of
+from tui_agent.tools.file_states import ContentStore, content_of
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 from tui_agent.trial.trials import Trials
 
 from .launch import Launch
@@ -86,6 +85,7 @@ class CodeServers:
         if isinstance(event, FileChanged):
             self._servers.file_changed(Path(event.path), event.change)
             if event.call_id is not None and event.known:
+                # Taken from the event: by the time the hook runs, the file has its new content.
                 self._before[event.call_id] = event.before
                 for old in list(self._before)[:-_MOST_REMEMBERED]:
                     del self._before[old]
@@ -147,6 +147,7 @@ def _decoded(state: FileState, contents: ContentStore) -> str | None:
 def _launched(server: LanguageServer, directory: Path, root: Path, trials: Trials) -> LaunchedProgram:
     """Prepare the start of a server: behind the walls of commands that only read, where walls work. Blocks."""
     facts = trials.facts
+    # A server runs code of the project, as a command does.
     if facts.place == "nowhere":
         raise ConfigurationError(f'sandbox = "required" is set and no trial works here: {facts.problem}')
     if not directory.is_dir():
@@ -165,6 +166,7 @@ def _launched(server: LanguageServer, directory: Path, root: Path, trials: Trial
         walled = WalledCommand(argv, environment) if layer is None else layer.walled(argv, environment)
         tree = HelperTree(root)
         marked, variables = tree.prepare(tuple(walled.argv), walled.environment)
+    # Also if the start is cancelled, since the layer has mounts and files.
     except BaseException:
         if layer is not None:
             layer.discard()

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 from tui_agent.agent import AgentLoop
-from tui_agent.agent.run_hooks import PromptCheck
+from tui_agent.agent.guardrails import PromptCheck
 from tui_agent.execution import HookBus
-from tui_agent.execution.hook_process import HookOutput, HookProcess
-from tui_agent.hook_files.file_hook import CALL_EVENTS, FileHook, FileHookEvent
+from tui_agent.execution.process_hook import HookOutput, HookProcess
+from tui_agent.hook_files.file_hook import CALL_EVENTS, PROJECT_DIR, FileHook, FileHookEvent, changed_script
 from tui_agent.hook_files.hook_answer import CombinedAnswer, HookAnswer, framed, read_answer
-from tui_agent.hook_files.hook_scripts import PROJECT_DIR, changed_script
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,
     foreign_name,
@@ -38,7 +37,6 @@ from tui_agent.protocol.events import (
     RunStarted,
     Warned,
 )
-from tui_agent.protocol.foreign_record import as_list
 from tui_agent.protocol.hooks import (
     AfterTool,
     ApproveCall,
@@ -51,12 +49,13 @@ from tui_agent.protocol.hooks import (
 )
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ChangesChecker, PermissionMode
+from tui_agent.protocol.setting_files import as_list
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.tools.processes.child_environment import child_environment
 
-from .configuration.found_hooks import FoundHooks
-from .hook_commands import marked_tree
+from .configuration.found_files import FoundHooks
 from .hook_transcript import FILE_NAME, HookTranscript
+from .user_commands import marked_tree
 
 SessionSource = Literal["startup", "resume", "clear", "compact"]
 EndReason = Literal["clear", "prompt_input_exit", "other"]
@@ -124,6 +123,7 @@ class FileHooks:
         """The hooks that run."""
         self._project = project
         self._loop = loop
+        # Hooks compare paths as texts, and get the real ones in all fields.
         self._cwd = Path(os.path.realpath(loop.config.workspace or "."))
         self._transcript = HookTranscript(archive / FILE_NAME, loop.config.session_id, self._cwd)
         self._exports = archive / EXPORTS_NAME
@@ -158,6 +158,7 @@ class FileHooks:
                     yield
                 finally:
                     self._session_tasks = None
+                    # What nothing waits for must not delay the end of the session.
                     for service in (*services, *self._beside):
                         service.cancel()
         finally:
@@ -170,6 +171,7 @@ class FileHooks:
 
     async def _start(self) -> None:
         await self._begun.wait()
+        # A resumed session has the file of its last start.
         await asyncio.to_thread(self._exports.unlink, missing_ok=True)
         try:
             if text := await self._session_context(self._source):
@@ -189,6 +191,7 @@ class FileHooks:
         if not self._exports.exists() or self._exports.stat().st_size == 0:
             return
         environment = child_environment(os.environ)
+        # By the shell itself: the file is a script, and only a shell knows what it sets.
         reading = ("bash", "--noprofile", "--norc", "-c", 'set -a; . "$1" && env -0', "bash", str(self._exports))
         try:
             async with asyncio.timeout(EXPORT_SECONDS):
@@ -199,6 +202,7 @@ class FileHooks:
             text = f"The variables that hooks export in $CLAUDE_ENV_FILE cannot be read: {ended.err.strip()[:500]}"
             self._loop.bus.publish(Warned(code="hook_failed", text=text))
         pairs = (line.partition("=") for line in ended.out.split("\0") if "=" in line)
+        # What the environment has already is not repeated in every later command.
         changed = {name: value for name, _, value in pairs if environment.get(name) != value}
         self._variables |= {name: value for name, value in changed.items() if name not in _OF_THE_SHELL}
 
@@ -223,6 +227,7 @@ class FileHooks:
         decision: ApprovalDecision | None = None
         if verdict == "deny":
             decision = ApprovalDecision(decision="deny", note=f"A hook ({sources}) denies it: {reason}")
+        # A hook answers in place of the mode, never of a rule that asks.
         elif verdict == "allow" and self._is_asked_by_the_mode(request):
             changed = own_input(request.tool, request.args, answer.updated_input, self._cwd)
             # A command that ran in a trial has run: its input cannot change any more.
@@ -324,6 +329,7 @@ class FileHooks:
     async def _after_tool(self, question: AfterTool) -> ToolResult | None:
         call, tool, result = question.call, question.call.name, question.result
         notes = self._notes.pop(call.id, [])
+        # `PostToolUse` is about calls that succeeded.
         hooks = () if result.is_error else self._about("PostToolUse", tool, question.arguments)
         content = result.content
         if hooks:
@@ -387,6 +393,7 @@ class FileHooks:
         changed = None
         if any(hook.origin == "project" for hook in hooks):
             changed = await asyncio.to_thread(changed_script, self._project.scripts, self._project.hooks)
+        # At the end of a session there is no later step to run beside, so that these are waited for, too.
         if (tasks := self._session_tasks) is not None:
             beside = [hook for hook in hooks if hook.runs_beside]
             self._beside = [task for task in self._beside if not task.done()]
@@ -407,6 +414,7 @@ class FileHooks:
         await run_service("hook", answer())
 
     async def _common_fields(self, event: FileHookEvent) -> JsonObject:
+        # One after another: two hooks must not find half a transcript.
         async with self._writing:
             messages = self._loop.history.messages()
             await run_service("hook transcript", asyncio.to_thread(self._transcript.update, messages))
@@ -422,6 +430,7 @@ class FileHooks:
         began = time.monotonic()
         if hook.event not in CALL_EVENTS:
             self._loop.bus.publish(HookStarted(event=hook.event, name=hook.source))
+        # Only those of the project: the user's own scripts may change at any time.
         if changed is not None and hook.origin == "project":
             answer = _changed(hook, changed)
         else:
@@ -462,6 +471,7 @@ class FileHooks:
         text = f"A hook ({hook.source}) ends the run: {reason}"
         self._loop.bus.publish(Noticed(code="hook_message", text=text))
         agents = [self._loop]
+        # Sub-agents have loops of their own, which a stop of the main agent does not reach.
         while agents:
             agent = agents.pop()
             agents += agent.children.values()
@@ -491,11 +501,13 @@ class AgentHooks:
         """Let `Stop` or `SubagentStop` hooks continue a run."""
         fields: JsonObject = {"stop_hook_active": is_continued, "last_assistant_message": answer}
         if self._sub_agent:
+            # An id is the name of the kind with a number.
             kind = self._sub_agent.rpartition("-")[0] or self._sub_agent
             fields |= {"agent_id": self._sub_agent, "agent_type": kind}
             said = await self._hooks.ask("SubagentStop", (kind,), fields)
         else:
             said = await self._hooks.ask("Stop", (), fields)
+        # A hook that ends the run has stopped it already; another one must not prolong it.
         if said.stop is not None or not said.objections:
             return None
         return f"Hooks do not let the work end yet. Do what they ask for:\n{framed(said.objections)}"
@@ -524,6 +536,7 @@ def rule_fits(rule: str, tool: Tool | None, arguments: JsonObject, workspace: Pa
     """Return True if a hook's rule matches a call, or could match it: a guard must not miss its calls."""
     if not rule or tool is None:
         return True
+    # As a deny rule, because those match whatever a call could touch.
     return _policy_of(rule, workspace).check(tool, arguments).decision == "deny"
 
 
@@ -562,4 +575,5 @@ def _changed(hook: FileHook, script: str) -> HookAnswer:
     """Return the answer of a hook that must not run, because one of its scripts is not the one that was accepted."""
     name = os.path.relpath(script, hook.project_dir)
     reason = f"{name} changed since the hooks were accepted, so they do not run; start tui-agent again to accept them"
+    # A guard that was changed must not let its calls pass.
     return HookAnswer(verdict="ask", reason=reason) if hook.event == "PreToolUse" else HookAnswer(failure=reason)

@@ -14,10 +14,10 @@ from .build_provider import ProviderBuilder
 from .built_in_tools import offered_tools
 from .configuration.effective_settings import prepare_settings
 from .configuration.launch_options import LaunchOptions
-from .configuration.named_secrets import withhold_named_secrets
+from .configuration.named_endpoints import withhold_named_secrets
 from .configuration.permission_rules import added_folders, parse_rules
 from .plugins.plugin_loader import LoadedPlugins, load_plugins
-from .sessions.resume import resolve_continue
+from .sessions.journal_options import resolve_continue
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
-from tui_agent.session.lost_processes import LostProcess
+from tui_agent.session.event_folds import LostProcess
 from tui_agent.tools.processes.detached_commands import end_recorded, running_of
 from tui_agent.tools.processes.orphans import become_subreaper, own_children, resign_as_subreaper, unclaimed_orphans
 from tui_agent.tools.processes.process import GRACE

@@ -14,21 +14,21 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.execution.hook_process import HookProcess
+from tui_agent.execution.process_hook import HookProcess
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.foreign_record import as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.secret_variables import HIDDEN, holds_secret, is_secret_variable, mask_secrets
 from tui_agent.protocol.server_question import FormField
+from tui_agent.protocol.setting_files import as_list
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import NotifySettings
 from tui_agent.tools.processes.child_environment import child_environment
 
-from .hook_commands import marked_tree
+from .user_commands import marked_tree
 
 MAX_ARGUMENTS = 32_000
 """Most characters of a call's input; a longer one is left out, and the call can only be denied from elsewhere."""
@@ -61,8 +61,10 @@ class Tokens:
     def use(self, token: object, notifier: str, request: ApprovalRequest) -> bool:
         """Return True for a token of this question that is neither used nor too old; it is used now."""
         known, question, end = self._open.get(str(token), ("", "", 0.0))
+        # It stays open: the wrong notifier must not end the question of another one.
         if (known, question) != (notifier, request.request_id):
             return False
+        # Also if it is too old: a second try must not find it.
         del self._open[str(token)]
         return time.monotonic() <= end
 
@@ -109,6 +111,7 @@ class Notifiers:
             if self._programs is not None:
                 asked.append(tasks.create_task(self._programs(request)))
             try:
+                # The first answer ends the others: a phone must not ring for a question that is answered.
                 for ended in asyncio.as_completed(asked):
                     if (decision := await ended) is not None:
                         return decision
@@ -123,6 +126,7 @@ class Notifiers:
         found: list[ApprovalDecision] = []
 
         async def ask() -> None:
+            # A user who is at the screen answers there before anything is sent.
             if self._watched and notifier.after:
                 await asyncio.sleep(notifier.after)
             question = question_of(request, self._session, self._working_dir, answers=notifier.answers)
@@ -151,6 +155,7 @@ class Notifiers:
         if notifier.command:
             text = await self._run(notifier, content)
         elif notifier.ntfy:
+            # Cut in bytes, as the service counts, and between two characters.
             body = str(question.fields["text"]).encode()[:MAX_PUSH_BYTES].decode("utf-8", "ignore").encode()
             headers = {"Title": str(question.fields["title"]), "Tags": "question"}
             text = await _post(notifier, notifier.ntfy, body, headers)
@@ -187,6 +192,7 @@ def decision_of(question: Question, said: JsonObject, tokens: Tokens, label: str
     values: JsonObject | None = None
     if given is not None or (answer == "allow" and request.question is not None):
         values = _values(request, given)
+    # Last, so that an answer with a mistake in it does not use the token up.
     if not tokens.use(said.get("token"), label, request):
         raise NotifyError("its answer does not count: the token is not that of this question, or was used")
     return ApprovalDecision(
@@ -203,6 +209,7 @@ def question_of(request: ApprovalRequest, session: str, folder: Path, *, answers
     Args:
         answers: False if no answer counts.
     """
+    # By value: a secret may be part of a command that names no variable.
     hidden = [value for name, value in os.environ.items() if value and is_secret_variable(name, value)]
     args = _masked(request.args, hidden)
     server = request.question
@@ -223,9 +230,11 @@ def question_of(request: ApprovalRequest, session: str, folder: Path, *, answers
         "args": args if is_whole else None,
         "changes": changes if is_whole else None,
     }
+    # A password must not travel through the service of a notifier.
     is_form = server is not None and server.kind == "form" and not any(field.is_secret for field in server.fields)
     if server is not None:
         fields["question"] = _masked(server.model_dump(mode="json", exclude_defaults=True), hidden)
+    # What could not be shown whole cannot be allowed from elsewhere.
     counting = ("allow", "deny") if is_whole and (server is None or is_form) else ("deny",)
     fields["title"] = escaped(f"tui-agent: {(server.server if server is not None else '') or request.tool}")
     lines = (request.summary, request.reason) if server is None else (server.message, *map(_field_line, server.fields))

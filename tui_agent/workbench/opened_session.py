@@ -18,25 +18,24 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionWriteError
 from tui_agent.protocol.events import Noticed, SessionRenamed, SessionSaveFailed, UsageUpdated, Warned
-from tui_agent.protocol.installation import install_command
-from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.messages import Usage
-from tui_agent.protocol.repository_files import branch_of
+from tui_agent.protocol.past_session import drop_superseded
+from tui_agent.protocol.programs import install_command
+from tui_agent.protocol.regular_file import branch_of
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME, SessionStore
 from tui_agent.settings import LoadedSettings, Locations
 from tui_agent.tools import BackgroundJobs
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import ContentStore
 from tui_agent.trial.trials import Trials
 
 from .configuration.launch_options import LaunchOptions
 from .configuration.project_trust import FolderTrust, folder_trust, without_files
 from .launch import Launch
 from .plugins.plugin_loader import plugin_news
-from .sessions.recordings import record_journal
-from .sessions.resume import find_session_to_resume
+from .sessions.journal_options import find_session_to_resume, record_journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,7 @@ class OpenedSession:
         try:
             stored, files = await asyncio.to_thread(load_session, options, locations, save=options.keep_session)
             bus, journal = await _open_journal(stored, stack)
+        # A full disk must not keep the user from working; the screen says that nothing is saved.
         except SessionWriteError as error:
             unsaved = f"{error} This session runs without being saved."
             stored, files = await asyncio.to_thread(load_session, options, locations, save=False)
@@ -86,6 +86,7 @@ class OpenedSession:
         From then on, spans are sent to the collector of the settings, if there is one.
         """
         branch = await asyncio.to_thread(branch_of, launch.cwd)
+        # Removed before they are reported: a program that is killed in between reports them again.
         if abandoned := self.stored.abandoned_layers(resume_pending_calls=self.resumes_calls):
             await asyncio.to_thread(_discard_layers, trials, abandoned)
         self.stored.announce(self.bus, __version__, branch=branch, resume_pending_calls=self.resumes_calls)
@@ -167,6 +168,7 @@ async def _open_journal(session: StoredSession, stack: AsyncExitStack) -> tuple[
     if session.path is None:
         return bus, None
     journal = JournalWriter(bus, session.path, expected_size=session.size if session.resumed else None)
+    # Before the journal is entered, so that it runs after the journal has closed.
     stack.callback(_report_unsaved_events, journal)
     return bus, await stack.enter_async_context(journal)
 

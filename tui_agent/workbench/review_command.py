@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from tui_agent.agent import AgentLoop, AgentTool
 from tui_agent.context import ContextLayer
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.settings import Settings
 from tui_agent.tools import PresentPlanTool
 
-from .configuration.definition_files import own_definitions
+from .configuration.found_files import own_definitions
 from .configuration.project_trust import FolderTrust
 from .launch import Launch
 from .sessions.side_requests import SideRequests

@@ -11,20 +11,20 @@ from tui_agent.git.read_only_git import read_git
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
-from tui_agent.protocol.facts.diff_facts import (
+from tui_agent.protocol.facts.change_facts import (
     ChangedFile,
     ChangedFileList,
     DiffView,
     FileChange,
     FileDifference,
+    FileStep,
     Revision,
+    RewindOutcome,
 )
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome
-from tui_agent.protocol.repository_files import repository_root
+from tui_agent.protocol.regular_file import repository_root
 from tui_agent.rewind import Rewinder
 from tui_agent.rewind.session_changes import compare, undo_steps
-from tui_agent.tools.content_store import CONTENT_LIMIT
-from tui_agent.tools.file_states import content_of, read_file_state, same_file
+from tui_agent.tools.file_states import CONTENT_LIMIT, content_of, read_file_state, same_file
 from tui_agent.tools.file_versions import digest_of
 
 NOT_SAVED = "this session is not saved, so an undo could not be undone"

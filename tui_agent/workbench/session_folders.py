@@ -8,7 +8,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 
 from .configuration.permission_rules import check_folder
 from .configuration.user_settings import read_user_file, store_setting

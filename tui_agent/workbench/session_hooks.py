@@ -15,12 +15,12 @@ from tui_agent.protocol.events import HookEnded, HookFailed, Warned
 from tui_agent.protocol.facts.page_facts import HookFact
 from tui_agent.settings import LoadedSettings
 
-from .configuration.found_hooks import FoundHooks, own_hooks, project_hooks
+from .configuration.found_files import FoundHooks, own_hooks, project_hooks
 from .configuration.project_trust import FolderTrust
-from .hook_commands import command_hooks
 from .launch import Launch
 from .opened_session import OpenedSession
 from .plugins.plugin_loader import LoadedPlugins
+from .user_commands import command_hooks
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has hook files.

@@ -12,17 +12,17 @@ from tui_agent.agent import AgentLoop
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
+from tui_agent.protocol.regular_file import branch_of
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-from tui_agent.session.usage_statistics import UsageStatistics, read_statistics
+from tui_agent.session.journal_counts import UsageStatistics, read_statistics
 from tui_agent.tools.processes.child_environment import child_environment
 
-from .command_output import run_line
 from .review_command import PromptDefinitions
 from .sessions.prompt_files import PromptFiles
 from .sessions.session_facts import has_changes
+from .user_commands import run_line
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.facts.page_facts import JobFact
 from tui_agent.tools import BackgroundJobs
-from tui_agent.tools.bash_tool import output_text
+from tui_agent.tools.command_result import output_text
 
 from .opened_session import OpenedSession
 

@@ -11,7 +11,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.facts.page_facts import ModelFact
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.request_builder import EFFORTS
@@ -86,6 +86,7 @@ class SessionModels:
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
         """The models as completions of `/model`, the present one first."""
+        # Kept, because the menu asks with each key.
         if self._commands is None or self._commands[0] != len(self._offered):
             listed = sorted(self.list(), key=lambda model: not model.is_current)
             facts = ((f"model {one.name}", f"{one.provider} · {one.window_text} · {one.price}") for one in listed)
@@ -125,6 +126,7 @@ class SessionModels:
             return
         if after.model != before.model:
             self._loop.provider = self._make_provider(after)
+        # Only then: a change of the theme must not undo the effort that the user chose in the session.
         if (after.model, after.effort) != (before.model, before.effort):
             self._limit_effort(after.effort if after.effort != before.effort else self.effort)
 
@@ -152,6 +154,7 @@ class SessionModels:
         if self._demo or not isinstance(provider, AnthropicProvider):
             return ""
         endpoint = endpoint_name(settings, provider.model.name)
+        # One request for a menu and a page that open at the same time.
         async with self._asking:
             if endpoint not in self._offered:
                 self._offered[endpoint] = await provider.list_models()

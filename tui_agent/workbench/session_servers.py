@@ -18,13 +18,13 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.facts.page_facts import ServerFact
 from tui_agent.protocol.messages import TextBlock
-from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.prompt_references import PromptCommand
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.settings import Locations
 
 from .configuration.project_trust import SERVERS_FILE, FolderTrust
 from .launch import Launch
-from .open_page import open_page
+from .user_commands import open_page
 
 if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
@@ -73,6 +73,7 @@ class SessionServers:
         for name, server in servers.items():
             if name in self.tasks:
                 notes.append(f"The editor's tool server {name} is not used, because you have one of this name.")
+            # An editor may take its list of servers from the project that it has open.
             elif (variable := key_variable(server)) is not None:
                 notes.append(f"The editor's tool server {name} is not used: no such server gets {variable}.")
             else:
@@ -80,6 +81,7 @@ class SessionServers:
         if used:
             started = asyncio.Event()
             tasks.create_task(self._keep(tuple(used), loop, policy, started, over))
+            # The pool must be there before the first request asks for its tools.
             await started.wait()
         return notes
 
@@ -108,6 +110,7 @@ class SessionServers:
     def commands(self) -> tuple[PromptCommand, ...]:
         """The prompts of the servers that run, for menus."""
         prompts = [(name, prompt) for name, task in sorted(self.tasks.items()) for prompt in task.prompts]
+        # Others could not be typed as one word.
         commands = [_command(name, prompt) for name, prompt in prompts if _MENU_NAME.fullmatch(prompt.name)]
         return tuple(command for command in commands if not self._is_defined(f"/{command.slash}"))
 

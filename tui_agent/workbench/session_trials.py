@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.permissions.commands.safe_commands import safe_commands
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import Noticed, Warned
-from tui_agent.protocol.language_server import LookUp
+from tui_agent.protocol.server_entries import LookUp
 from tui_agent.protocol.tool import Tool
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 from tui_agent.tools import BackgroundJobs
 from tui_agent.trial.sorting import PathSorter
 from tui_agent.trial.trials import Trials
@@ -83,6 +83,7 @@ class SessionTrials:
 
     def give_up(self, problem: str) -> None:
         """Let the policy ask from now on, because trials work no more, and say so once."""
+        # Commands that run side by side all meet the same fault.
         if self.policy is None or not (facts := self.policy.trial).is_available:
             return
         self.policy.set_trial(facts.model_copy(update={"backend": "", "problem": problem}))
@@ -143,6 +144,7 @@ class SessionTrials:
         if policy is None or self.search is None:
             return []
         denying = [rule for rule in policy.rules if rule.verdict == "deny" and rule.applies_to(self.search.name)]
+        # Most sessions: nothing is listed for them.
         if not denying:
             return []
         found: list[Path] = []
@@ -151,6 +153,7 @@ class SessionTrials:
             found += [top / path for path in self._denied(top, is_denied)]
         for rule in denying:
             place = Path(os.path.expanduser((rule.pattern or "").strip().removesuffix("/**").replace("//", "/", 1)))
+            # Outside of the workspace nothing is listed, so that only a rule without signs names a path.
             if place.is_absolute() and not any(sign in str(place) for sign in "*?["):
                 found.append(place)
         return found
@@ -169,5 +172,6 @@ class SessionTrials:
                     path = f"{directory}{entry.name}"
                     if is_denied(path):
                         yield path
+                    # A link may lead out of the tree, or back into it without end.
                     elif entry.is_dir(follow_symlinks=False):
                         pending.append(f"{path}/")

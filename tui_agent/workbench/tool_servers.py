@@ -34,15 +34,15 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.provider import ModelRequest, SystemPart
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
 from tui_agent.tools.media.media_files import check_media
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.tools.processes.command_launcher import HelperTree
 
 from .configuration.launch_options import LaunchOptions
-from .configuration.named_secrets import withhold_named_secrets
+from .configuration.named_endpoints import withhold_named_secrets
 from .configuration.project_trust import SERVERS_FILE, FolderTrust
 
 if TYPE_CHECKING:

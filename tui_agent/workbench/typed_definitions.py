@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
-from tui_agent.agent.agent_profile import AgentProfile
 from tui_agent.agent.command_run import NEVER_RAN
+from tui_agent.agent.delegation import AgentProfile
 from tui_agent.context import ContextLayer
 from tui_agent.definitions.definition_text import Arguments, PromptTemplate, framed_output
 from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill, is_allowed, kind_of, shortened
@@ -19,10 +19,10 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import RunEnded, ToolEnded
 from tui_agent.protocol.facts.page_facts import DefinitionFact
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.prompt_command import RESERVED_COMMANDS, PromptCommand
+from tui_agent.protocol.prompt_references import RESERVED_COMMANDS, PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.providers.model_table import model_of_family
+from tui_agent.providers.model_catalog import model_of_family
 from tui_agent.settings import Settings
 
 from .configuration.named_endpoints import target_of

@@ -11,16 +11,16 @@ from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.rewind import Rewinder
-from tui_agent.session.active_branch import active_events
+from tui_agent.session.event_folds import active_events
+from tui_agent.workbench.live_session import TaskList
 
 from .agent_setup import open_agent
 from .configuration.launch_options import LaunchOptions
 from .launch import Launch
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .live_session import open_gate
-from .live_settings import LiveSettings, UseOnScreen
 from .opened_session import OpenedSession, ScreenProblems, publish_notices
 from .review_command import find_definitions, open_definitions
 from .session_diff import SessionDiff
@@ -31,12 +31,11 @@ from .session_jobs import SessionJobs, open_jobs
 from .session_models import open_models
 from .session_rules import SessionRules, grants_of, open_policy
 from .session_servers import SessionServers, open_configured_servers
-from .session_settings import SessionSettings
+from .session_settings import LiveSettings, SessionSettings, UseOnScreen
 from .session_trials import SessionTrials, open_code_servers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
 from .sessions.side_requests import SideRequests
-from .task_list import TaskList
 from .workspace_completion import WorkspaceFiles, WorkspaceSymbols
 
 __all__ = ["AgentLoop", "Rewinder", "ScreenProblems", "SteeringQueue", "Workbench"]

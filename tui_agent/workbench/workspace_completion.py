@@ -106,6 +106,7 @@ class WorkspaceFiles:
     async def _listed(self, directory: Path, token: CancellationToken) -> tuple[str, ...]:
         """Return the names below a directory, as they were at most `LISTING_AGE` ago."""
         listed_at, names = self._listings.get(directory, (float("-inf"), ()))
+        # A query comes with each key, and a listing of a large workspace takes seconds.
         if time.monotonic() - listed_at > LISTING_AGE:
             place = ResolvedPath(await asyncio.to_thread(directory.resolve))
             listing = await list_files(place, place.path, find_ripgrep(place.path), token)
@@ -209,6 +210,7 @@ class WorkspaceSymbols:
         The first query waits for the index, later ones get the present one while changed files are read.
         """
         self.prepare()
+        # A single letter matches nearly every name.
         if len(text) < LEAST_LETTERS or not text.isidentifier():
             return ()
         await self._built.wait()
@@ -224,6 +226,7 @@ class WorkspaceSymbols:
         output = BoundedBytes(_OUTPUT_SIZE)
         with tempfile.TemporaryFile() as file:
             await asyncio.to_thread(self._write_known, names, file)
+            # A process of its own: parsing thousands of files in a thread would hold the interpreter lock.
             argv = (sys.executable, "-I", "-S", "-B", "-W", "ignore", str(symbol_worker.__file__), str(file.fileno()))
             environment = child_environment(os.environ)
             spec = ProcessSpec(argv, self._root, environment, _BUILD_TIME, descriptors=(file.fileno(),))

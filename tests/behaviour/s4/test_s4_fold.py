@@ -50,41 +50,31 @@ def test_s4_14_a_state_contains_everything_of_one_answer() -> None:
     assert fold(StepState(), TextDelta("x"))[0] != fold(StepState(), TextDelta("x"))[0], "each has an id of its own"
 
 
-def test_s4_47_text_grows_and_is_forwarded() -> None:
-    state = StepState()
-
-    assert shown(fold(state, TextDelta("Hel"), TextDelta("lo"))) == [("text", "Hel"), ("text", "lo")]
-    assert state.text == "Hello"
-
-
-def test_s4_48_thinking_grows_and_is_forwarded() -> None:
+def test_s4_47_s4_48_s4_52_s4_53_text_and_thinking_grow_and_the_last_usage_and_the_end_count() -> None:
     state = StepState()
     signed = ThinkingBlock(thinking="hm, so", signature="s")
 
-    assert shown(fold(state, ThinkingDelta("hm, "), ThinkingDelta("so"), ThinkingEnded(signed))) == [
-        ("thinking", "hm, "),
-        ("thinking", "so"),
+    thought = fold(state, ThinkingDelta("hm, "), ThinkingDelta("so"), ThinkingEnded(signed))
+    said = fold(state, TextDelta("Hel", 1), TextDelta("lo", 1))
+    fold(state, UsageReported(Usage(input_tokens=9, output_tokens=1)), UsageReported(Usage(output_tokens=4)))
+    fold(state, StreamEnded("max_tokens", "limit"))
+
+    assert shown(thought) == [("thinking", "hm, "), ("thinking", "so")]
+    assert shown(said) == [("text", "Hel"), ("text", "lo")]
+    assert (state.text, build_message(state).content) == ("Hello", (signed, TextBlock(text="Hello")))
+    assert (state.usage, state.stop_reason, state.detail) == (Usage(output_tokens=4), "max_tokens", "limit")
+
+
+def test_s4_49_s4_50_a_call_start_opens_a_call_that_fragments_with_its_id_extend() -> None:
+    state = StepState()
+
+    assert fold(state, ToolCallStarted("c1", "a"), ToolCallStarted("c2", "b")) == [None, None]
+    assert [(opened.call_id, opened.name, opened.finished) for opened in state.calls] == [
+        ("c1", "a", None),
+        ("c2", "b", None),
     ]
-    assert build_message(state).content == (signed,)
-    assert state.text == ""
-
-
-def test_s4_49_a_call_start_opens_a_call() -> None:
-    state = StepState()
-
-    assert fold(state, ToolCallStarted("c1", "look")) == [None]
-
-    (opened,) = state.calls
-    assert (opened.call_id, opened.name, opened.fragments, opened.finished) == ("c1", "look", [], None)
-
-
-def test_s4_50_argument_fragments_extend_the_call_with_their_id() -> None:
-    state = StepState()
-
-    fold(state, ToolCallStarted("c1", "a"), ToolCallStarted("c2", "b"))
     fold(state, ToolCallDelta("c2", '{"y"'), ToolCallDelta("c1", '{"x"'), ToolCallDelta("c2", ":2}"))
     fold(state, ToolCallDelta("c1", ":1}"))
-
     assert ["".join(opened.fragments) for opened in state.calls] == ['{"x":1}', '{"y":2}']
 
 
@@ -123,22 +113,6 @@ async def test_s4_51_by_default_broken_arguments_are_an_error_and_nothing_runs(b
 
     assert [result.is_error for result in b.results] == [True, False]
     assert tool.runs == [{}], "a call without arguments belongs to a tool that needs none"
-
-
-def test_s4_52_usage_replaces_any_earlier_usage() -> None:
-    state = StepState()
-
-    fold(state, UsageReported(Usage(input_tokens=9, output_tokens=1)), UsageReported(Usage(output_tokens=4)))
-
-    assert state.usage == Usage(output_tokens=4)
-
-
-def test_s4_53_the_end_gives_the_finish_reason() -> None:
-    state = StepState()
-
-    fold(state, TextDelta("x"), StreamEnded("max_tokens", "limit"))
-
-    assert (state.stop_reason, state.detail) == ("max_tokens", "limit")
 
 
 def test_s4_54_calls_without_an_end_are_kept_and_none_is_counted_twice() -> None:

@@ -70,53 +70,29 @@ def test_s4_17_append_takes_metadata_and_returns_the_entry() -> None:
     assert history.entries[-1] == entry
 
 
-def test_s4_18_the_estimate_is_the_last_count_plus_an_estimate_of_later_messages() -> None:
-    history = five()
-    history.record_actual_usage(1000)
-
-    history.append(user_message(letters(30)))
-
-    assert history.estimated_tokens() == 1030
-
-
-def test_s4_19_four_characters_are_a_token_and_each_image_is_250() -> None:
+def test_s4_18_s4_19_s4_22_the_estimate_is_the_anchor_plus_an_estimate_of_later_messages() -> None:
     image = ImageBlock(media_type="image/png", data="x" * 4000)
     history = five()
+
     history.record_actual_usage(100)
+    history.record_actual_usage(0)
+    assert history.estimated_tokens() == 100, "a count of zero sets no anchor"
 
     history.append(UserMessage(content=(TextBlock(text=letters(7)), image, image)))
     history.append(user_message("abcde"))
-
     assert history.estimated_tokens() == 100 + 7 + 2 * 250 + 2
 
 
-def test_s4_20_without_an_anchor_the_estimate_covers_everything_including_the_system_text() -> None:
+def test_s4_20_s4_21_all_is_estimated_until_an_answer_with_counted_input_anchors_before_itself() -> None:
     history = five()
     history.system = letters(11)
-
     assert not history.is_anchored
     assert history.estimated_tokens() == 50 + 11
 
-
-def test_s4_21_an_answer_with_counted_input_anchors_before_itself() -> None:
-    history = five()
-    history.system = letters(11)
-
     history.append(said(letters(10), read=500))
-
     assert history.estimated_tokens() == 500 + 10, "the input is counted; the answer itself is still estimated"
     history.append(said(letters(10), read=0))
     assert history.estimated_tokens() == 520, "an uncounted answer sets no anchor"
-
-
-def test_s4_22_callers_can_set_the_anchor() -> None:
-    history = five()
-
-    history.record_actual_usage(77)
-
-    assert history.estimated_tokens() == 77
-    history.record_actual_usage(0)
-    assert history.estimated_tokens() == 77, "a count of zero sets no anchor"
 
 
 def test_s4_23_one_message_replaces_a_range_and_the_entries_are_renumbered() -> None:

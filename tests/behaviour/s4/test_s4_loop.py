@@ -60,28 +60,38 @@ async def test_s4_1_a_stop_ends_it_too(bench: BenchMaker, literal: ExecutionOpti
     assert (running.result().reason, b.provider.left) == ("stopped", 1)
 
 
-async def test_s4_3_calls_are_dispatched_and_their_results_return_as_messages(
+async def test_s4_3_s4_42_s4_87_s4_88_results_return_under_their_ids_and_a_step_without_calls_ends_the_run(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
-    b = bench([reply(call("look", n=1)), "Done."], ScriptedTool("look"), options=literal)
+    b = bench([reply(call("look", n=1), call("gone")), "Done."], ScriptedTool("look"), options=literal)
 
-    await b.loop.run("Go")
+    report = await b.loop.run("Go")
 
-    (result,) = b.results
-    assert (result.call_id, result.tool_name, result.text) == ("call_1", "look", "look 1")
-    assert b.provider.requests[1].messages[-1] == result
+    history = b.loop.history.messages()
+    assert [message.role for message in history] == ["user", "assistant", "tool_result", "tool_result", "assistant"]
+    asked = history[1]
+    assert asked.role == "assistant"
+    assert [result.call_id for result in b.results] == [made.id for made in asked.tool_calls] == ["call_1", "call_2"]
+    assert (b.results[0].tool_name, b.results[0].text) == ("look", "look 1")
+    assert b.provider.requests[1].messages[-2:] == tuple(b.results)
+    assert [step.type for step in report.steps] == ["initial", "tool_followup"]
+    assert len(b.provider.requests) == 2
+    assert (b.provider.prepared, b.provider.closed) == (0, False), "its owner connects and closes it"
 
 
-async def test_s4_4_the_limits_of_a_run_are_enforced(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_4_s4_44_the_limits_of_a_run_are_enforced_and_at_least_one_step_runs(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
     trip = FakeGuardrail("in", GuardrailDecision(passed=False, tripwire=True, reason="no"))
     tool = ScriptedTool("look")
-
-    capped = bench([reply(call("look", n=place)) for place in range(3)], tool, options=literal, max_steps=2)
+    capped = bench([reply("Looking.", call("look")), "never"], tool, max_steps=1, options=literal)
     tripped = bench(["unused"], options=literal, guardrails=[trip])
 
-    assert (await capped.loop.run("Go")).reason == "max_steps"
+    report = await capped.loop.run("Go")
+
+    assert (report.reason, report.step_count, len(tool.runs)) == ("max_steps", 1, 1)
+    assert (await bench(["Hi."], max_steps=1).loop.run("Go")).reason == "done"
     assert (await tripped.loop.run("Go")).reason == "guardrail"
-    assert len(tool.runs) == 2
 
 
 async def test_s4_5_runs_steps_and_tools_publish_events(bench: BenchMaker, literal: ExecutionOptions) -> None:
@@ -126,18 +136,23 @@ def test_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: Benc
         AgentLoop(AgentLoopConfig(ScriptedProvider(), tools=[ScriptedTool("look"), ScriptedTool("look")]))
 
 
-async def test_s4_34_a_second_concurrent_run_is_refused(bench: BenchMaker) -> None:
+async def test_s4_34_s4_89_a_second_run_is_refused_even_as_a_stream_and_the_first_continues(bench: BenchMaker) -> None:
     tool = ScriptedTool("look").hold()
-    b = bench([reply(call("look")), "Done."], tool)
+    b = bench([reply(call("look")), "Done.", "Second."], tool)
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
+        first = group.create_task(b.loop.run("Go"))
         await tool.started.wait()
         with pytest.raises(AlreadyRunningError, match=r"^AgentLoop is already running$"):
             await b.loop.run("Me too")
+        with pytest.raises(AlreadyRunningError):
+            async for _ in b.loop.stream("Me too"):
+                pass
         tool.go_on.set()
 
+    assert first.result().reason == "done"
     assert "user: Me too" not in b.texts
+    assert (await b.loop.run("Now")).reason == "done"
 
 
 async def test_s4_35_each_run_starts_with_a_new_stop_flag_and_token(bench: BenchMaker) -> None:
@@ -301,23 +316,6 @@ async def test_s4_41_the_callers_token_and_the_agents_token_both_end_a_run(bench
     assert (running.result().reason, running.result().error) == ("aborted", "the caller left")
 
 
-async def test_s4_42_with_calls_the_step_is_counted_and_without_calls_the_run_ends(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
-    b = bench([reply(call("look", n=1), call("look", n=2)), "Done."], ScriptedTool("look"), options=literal)
-
-    report = await b.loop.run("Go")
-
-    assert [message.role for message in b.loop.history.messages()] == [
-        "user",
-        "assistant",
-        "tool_result",
-        "tool_result",
-        "assistant",
-    ]
-    assert [step.type for step in report.steps] == ["initial", "tool_followup"]
-
-
 async def test_s4_43_the_report_is_stored_then_published_and_usage_is_the_sum(bench: BenchMaker) -> None:
     kept_when_told: list[int] = []
 
@@ -337,18 +335,6 @@ async def test_s4_43_the_report_is_stored_then_published_and_usage_is_the_sum(be
     assert b.loop.reports == (report,)
     assert report.total_usage == Usage(input_tokens=17, output_tokens=6)
     assert report.final_text == "Done."
-
-
-async def test_s4_44_the_limit_is_checked_after_a_step_so_at_least_one_step_runs(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
-    tool = ScriptedTool("look")
-    b = bench([reply("Looking.", call("look")), "never"], tool, max_steps=1, options=literal)
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.step_count, len(tool.runs)) == ("max_steps", 1, 1)
-    assert (await bench(["Hi."], max_steps=1).loop.run("Go")).reason == "done"
 
 
 async def test_s4_45_the_limit_is_sixteen_if_the_given_number_is_invalid(bench: BenchMaker) -> None:
@@ -425,38 +411,3 @@ async def test_s4_85_a_stop_lets_the_current_step_finish_its_stream_and_its_call
     assert (running.result().reason, len(tool.runs), b.provider.left) == ("stopped", 1, 1)
     assert b.texts[1] == "assistant: Half \nand whole."
     assert isinstance(b.loop.history.messages()[-1], ToolResultMessage)
-
-
-async def test_s4_87_ids_stay_the_same_from_call_to_result(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    b = bench([reply(call("look"), call("look"), call("gone")), "Done."], ScriptedTool("look"), options=literal)
-
-    await b.loop.run("Go")
-
-    asked = b.loop.history.messages()[1]
-    assert asked.role == "assistant"
-    assert [result.call_id for result in b.results] == [made.id for made in asked.tool_calls]
-
-
-async def test_s4_88_all_requests_go_through_the_provider(bench: BenchMaker) -> None:
-    b = bench([reply(call("look")), "Done."], ScriptedTool("look"))
-
-    await b.loop.run("Go")
-
-    assert len(b.provider.requests) == 2
-    assert (b.provider.prepared, b.provider.closed) == (0, False), "its owner connects and closes it"
-
-
-async def test_s4_89_a_second_run_is_refused_even_as_a_stream_and_the_first_continues(bench: BenchMaker) -> None:
-    tool = ScriptedTool("look").hold()
-    b = bench([reply(call("look")), "Done.", "Second."], tool)
-
-    async with asyncio.TaskGroup() as group:
-        first = group.create_task(b.loop.run("Go"))
-        await tool.started.wait()
-        with pytest.raises(AlreadyRunningError):
-            async for _ in b.loop.stream("Me too"):
-                pass
-        tool.go_on.set()
-
-    assert first.result().reason == "done"
-    assert (await b.loop.run("Now")).reason == "done"

@@ -23,22 +23,15 @@ def test_s4_27_a_layer_has_the_required_fields() -> None:
     assert (made.merge_parent, made.metadata, made.text) == (True, {"k": 1}, "look at\nthis")
 
 
-def test_s4_28_the_text_is_sorted_by_priority_then_time_and_joined_with_blank_lines() -> None:
-    registry = ContextRegistry([layer("late", priority=90), layer("b"), layer("a"), layer("early", priority=1)])
+def test_s4_28_the_text_of_a_tag_is_sorted_by_priority_then_time_with_or_without_the_parent() -> None:
+    registry = ContextRegistry([layer("late", priority=90), layer("b"), layer("a"), layer("note", tags=("note",))])
 
-    assert registry.flat() == "early\n\nb\n\na\n\nlate"
-    assert registry.flat(separator="|") == "early|b|a|late"
+    assert registry.flat("system") == "b\n\na\n\nlate"
     registry.set(layer("b", "b again"))
-    assert registry.flat(separator="|") == "early|a|b again|late"
-
-
-def test_s4_28_a_tag_selects_layers_and_the_parent_may_be_left_out() -> None:
-    registry = ContextRegistry([layer("own"), layer("note", tags=("note",))])
     registry.set_parent(ContextRegistry([layer("above", priority=1)]))
-
-    assert registry.flat("system", separator="|") == "above|own"
+    assert registry.flat("system", separator="|") == "above|a|b again|late"
+    assert registry.flat("system", separator="|", include_parent=False) == "a|b again|late"
     assert registry.flat("note") == "note"
-    assert registry.flat("system", include_parent=False) == "own"
 
 
 def test_s4_29_a_parents_layers_are_visible_and_its_changes_are_published() -> None:

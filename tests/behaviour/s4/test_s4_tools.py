@@ -189,16 +189,29 @@ async def test_s4_62_after_its_timeout_a_calls_own_signal_is_set_and_the_result_
     assert "1.25" in b.results[0].text
 
 
-async def test_s4_63_success_produces_a_result_an_end_and_a_report(
+async def test_s4_63_s4_65_s4_66_each_call_has_a_result_with_its_id_an_end_and_a_report(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
-    b = bench([reply(call("look", n=4)), "Done."], ScriptedTool("look"), options=literal)
+    b = bench(
+        [reply(call("broken"), call("gone"), call("look", n=4)), "Done."],
+        ScriptedTool("broken", error=ValueError("disk gone")),
+        ScriptedTool("look"),
+        options=literal,
+    )
 
-    event = await ended(b)
+    await b.loop.run("Go")
 
-    assert (event.status, event.is_error, event.content[0].model_dump()["text"]) == ("ok", False, "look 4")
-    assert not b.results[0].is_error
-    assert [made.error for made in b.loop.reports[0].steps[0].tool_calls] == [None]
+    back = b.provider.requests[1].messages[2:]
+    assert [(message.role, getattr(message, "call_id", "")) for message in back] == [
+        ("tool_result", "call_1"),
+        ("tool_result", "call_2"),
+        ("tool_result", "call_3"),
+    ]
+    assert [(result.text, result.is_error) for result in b.results[::2]] == [("disk gone", True), ("look 4", False)]
+    ends = {event.call_id: (event.status, event.is_error) for event in b.of(ToolEnded)}
+    assert ends == {"call_1": ("error", True), "call_2": ("not_found", True), "call_3": ("ok", False)}
+    errors = [made.error for made in b.loop.reports[0].steps[0].tool_calls]
+    assert (errors[0], errors[2]) == ("disk gone", None)
 
 
 async def test_s4_64_on_failure_a_hook_may_replace_the_result(bench: BenchMaker, literal: ExecutionOptions) -> None:
@@ -228,35 +241,3 @@ async def test_s4_64_on_failure_a_hook_may_end_the_run_with_every_call_answered(
 
     assert (report.reason, report.error, len(b.results), b.provider.left) == ("error", "disk gone", 2, 1)
     assert "disk gone" in b.of(Failed)[0].text
-
-
-async def test_s4_65_otherwise_the_result_is_the_errors_text_with_the_error_flag(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
-    b = bench([reply(call("broken")), "Done."], ScriptedTool("broken", error=ValueError("disk gone")), options=literal)
-
-    event = await ended(b)
-
-    (result,) = b.results
-    assert (result.call_id, result.text, result.is_error) == ("call_1", "disk gone", True)
-    assert event.status == "error"
-
-
-async def test_s4_66_all_results_return_with_the_ids_of_their_calls_including_errors(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
-    b = bench(
-        [reply(call("broken"), call("gone"), call("look")), "Done."],
-        ScriptedTool("broken", error=ValueError("no")),
-        ScriptedTool("look"),
-        options=literal,
-    )
-
-    await b.loop.run("Go")
-
-    back = b.provider.requests[1].messages[2:]
-    assert [(message.role, getattr(message, "call_id", "")) for message in back] == [
-        ("tool_result", "call_1"),
-        ("tool_result", "call_2"),
-        ("tool_result", "call_3"),
-    ]

@@ -6,7 +6,7 @@ from inspect import signature
 
 import pytest
 
-from tui_agent.cli.process.late_functions import compile_at_once, compile_late
+from tui_agent.cli.process.process_setup import compile_at_once, compile_late
 
 
 @pytest.fixture(autouse=True)

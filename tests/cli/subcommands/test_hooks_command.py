@@ -77,17 +77,6 @@ def test_a_hook_gets_the_call_and_the_result_unchanged(settings: Path, capsys: p
     assert seen == {"event": "after_tool_observer", "status": "ok", **question}
 
 
-def test_without_hooks_the_settings_file_is_named(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings.write_text(hook("after_tool", "exit 9"))
-
-    code = run_program(["hooks", "test", "before_tool", "bash", INPUT])
-
-    assert (code, capsys.readouterr().out) == (
-        0,
-        f"no hook is set for before_tool; add one with [[hooks]] in {settings}\n",
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -168,15 +157,6 @@ def test_arguments_are_listed_and_entries_with_unsupported_fields_are_named(
     ]
     assert run_program(["config", "check"]) == 0
     assert lines_of(capsys)[1:] == [f"hook not used: {problem}" for problem in problems]
-
-
-def test_a_command_that_would_run_the_call_as_a_script_is_refused_in_the_settings(
-    settings: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings.write_text(hook("before_tool", "python3"))
-
-    assert run_program(["config", "check"]) == 2
-    assert "python3 would run its input as a script" in capsys.readouterr().err
 
 
 def test_the_check_names_files_of_definitions_that_are_not_used(

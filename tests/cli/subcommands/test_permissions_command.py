@@ -35,14 +35,6 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
     ]
 
 
-def test_every_line_gets_one_answer_in_order(tmp_path: Path) -> None:
-    wrong = ("no json", "[]", "7", '{"tool":"bash"}', "", "  ", "\t")
-    answers = decide(tmp_path, record("git status"), *wrong, record("rm -rf /"))
-
-    assert [answer["decision"] for answer in answers] == ["allow", *["deny"] * len(wrong), "ask"]
-    assert {answer["source"] for answer in answers[1:-1]} == {"invalid"}
-
-
 def test_a_rule_with_an_unknown_tool_is_reported(tmp_path: Path) -> None:
     rules = [[["deny", "bsh(rm:*)"]], [["allow", "Bash(rm:*)"]], [["allow", "mcp__x__y"], ["deny", "b*(rm:*)"]]]
     answers = decide(tmp_path, *(record("rm x", rules=each) for each in rules))
@@ -62,24 +54,3 @@ def test_explain_reports_invalid_input(capsys: pytest.CaptureFixture[str], text:
     assert why in told
     assert "the input is not valid JSON" in told
     assert len(told.splitlines()) == 1
-
-
-def test_protected_files_are_denied_in_every_mode(tmp_path: Path) -> None:
-    line = json.dumps({"tool": "write", "input": {"path": ".git/config", "content": ""}, "mode": "allow"})
-
-    assert [(answer["decision"], answer["source"]) for answer in decide(tmp_path, line)] == [("deny", "floor")]
-
-
-def test_explain_names_every_rule_that_was_checked(
-    capsys: pytest.CaptureFixture[str], clean_environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    file = clean_environment / ".config" / "tui-agent" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text('[permissions]\nrules = [["deny", "bash(curl:*)"], ["allow", "bash(make:*)"]]\n', "utf-8")
-
-    assert run_program(["permissions", "explain", "bash", '{"command": "make all"}']) == 0
-    words = capsys.readouterr().out
-
-    assert "allow" in words
-    assert f"{file}:2" in words

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.command_line import run_program
-from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.programs import install_command
 
 
 @pytest.mark.parametrize("package", ["textual_serve", "aiohttp"])

@@ -7,8 +7,8 @@ import pytest
 
 from tui_agent import __version__
 from tui_agent.cli.command_line import run_program
-from tui_agent.cli.subcommands import update_command
-from tui_agent.protocol.installation import install_command, origin
+from tui_agent.cli.subcommands import installation_commands
+from tui_agent.protocol.programs import install_command, origin
 
 
 def offer(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_an_index_without_the_program_is_not_an_index_without_an_answer(
 
 
 def test_without_an_answer_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(update_command, "_pip", lambda: ["sh", "-c", "echo ERROR: no route to host >&2; exit 1"])
+    monkeypatch.setattr(installation_commands, "_pip", lambda: ["sh", "-c", "echo ERROR: no route to host >&2; exit 1"])
 
     assert run_program(["update-check"]) == 2
     assert "the package index did not answer: ERROR: no route to host" in capsys.readouterr().err
@@ -59,6 +59,6 @@ def test_without_an_answer_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 def test_pip_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
-    monkeypatch.setattr(update_command, "_pip", lambda: ["sh", "-c", 'echo "tui-agent (1$ANTHROPIC_API_KEY)"'])
+    monkeypatch.setattr(installation_commands, "_pip", lambda: ["sh", "-c", 'echo "tui-agent (1$ANTHROPIC_API_KEY)"'])
 
-    assert update_command._newest_version() == "1"
+    assert installation_commands._newest_version() == "1"

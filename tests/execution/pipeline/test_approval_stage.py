@@ -1,4 +1,3 @@
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,24 +9,20 @@ from tui_agent.execution import (
     ApprovalGate,
     ExecutionOptions,
     HookBus,
-    Parallel,
     ToolExecutor,
     ToolScheduler,
-    call_digest,
 )
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.admission import judge, recheck_decision
 from tui_agent.execution.pipeline.approval_stage import ask_user
-from tui_agent.execution.pipeline.finish_call import notes_of
-from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError
+from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     Noticed,
-    ToolBlockedOn,
     Warned,
 )
-from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
+from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionDecision
 from tui_agent.protocol.tool import Preview, ToolResult
@@ -46,77 +41,6 @@ def asking(**settings: Any) -> Stand:
 
 async def outcome_of(stand: Stand) -> Outcome | None:
     return await judge(stand.services, stand.state) or await ask_user(stand.services, stand.state)
-
-
-async def test_the_question_contains_everything_known() -> None:
-    preview = Preview(kind="diff", text="+a", path="/w/f")
-    policy = FakePolicy({"act": "ask"}, targets=lambda arguments: ("/w/f",))
-    stand = asking(tools=[ScriptedTool(preview=preview)], asked=call(a=1), policy=policy, gate=approving())
-
-    assert await outcome_of(stand) is None
-
-    question = stand.events(ApprovalRequested)[0]
-    assert (question.call_id, question.tool, question.args, question.summary) == ("c", "act", {"a": 1}, "act!")
-    assert (question.reason, question.targets, question.preview) == ("act is ask", ("/w/f",), preview)
-    assert question.digest == call_digest("act", {"a": 1}, ["/w/f"], ScriptedTool().spec.input_schema)
-    assert (question.session_rule, question.agent) == ("act(*)", "main")
-    assert stand.events(ToolBlockedOn)[0].what == "approval"
-    assert stand.state.approval.preview == preview
-    assert stand.state.admission.stale
-    assert len(stand.state.approval.asked) == 1
-
-
-async def test_questions_are_asked_in_call_order_however_long_a_preview_takes() -> None:
-    class Foreseen(ScriptedTool):
-        async def preview(self, arguments: JsonObject) -> Preview | None:
-            for _ in range(arguments["turns"]):
-                await asyncio.sleep(0)
-            return Preview(kind="text", text=f"{arguments['turns']} turns")
-
-    ran = await run(
-        [Foreseen()],
-        [call("act", f"c{turns}", turns=turns) for turns in (9, 3, 0)],
-        ExecutionOptions(strategy=Parallel()),
-        policy=FakePolicy({"act": "ask"}),
-        gate=approving(),
-    )
-
-    questions = ran.of(ApprovalRequested)
-    assert [question.call_id for question in questions] == ["c9", "c3", "c0"]
-    assert [question.preview.text for question in questions] == ["9 turns", "3 turns", "0 turns"]
-
-
-async def test_a_failing_preview_is_omitted() -> None:
-    class Broken(ScriptedTool):
-        async def preview(self, arguments: JsonObject) -> Preview | None:
-            raise OSError
-
-    stand = asking(tools=[Broken()], gate=approving())
-
-    assert await outcome_of(stand) is None
-    assert stand.events(ApprovalRequested)[0].preview is None
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected", "text", "is_error"),
-    [
-        ({"decision": "deny"}, "denied_user", "The user denied this call.", True),
-        ({"decision": "deny", "note": "wrong file"}, "denied_user", "The user said: wrong file", True),
-        ({"decision": "skip"}, "skipped_user", "Skipped by the user.", True),
-        ({"decision": "skip", "override_result": ToolResult.of_text("known")}, "skipped_user", "known", False),
-        ({"override_result": ToolResult.of_text("instead")}, "overridden", "instead", False),
-    ],
-)
-async def test_the_users_answer_decides(answer: JsonObject, expected: str, text: str, is_error: bool) -> None:
-    stand = asking(gate=approving(**answer))
-
-    outcome = await outcome_of(stand)
-
-    assert outcome is not None
-    assert outcome.status == expected
-    assert text in outcome.result.text
-    assert outcome.result.is_error is is_error
-    assert outcome.halts is None
 
 
 async def test_a_call_that_can_never_succeed_asks_no_one() -> None:
@@ -141,24 +65,6 @@ async def test_a_denial_without_a_reason_may_end_the_turn(note: str, halts: str 
 
     assert outcome is not None
     assert outcome.halts == halts
-
-
-async def test_the_users_note_with_an_approval_reaches_the_model() -> None:
-    stand = asking(gate=approving(note="mind the gap"))
-
-    assert await outcome_of(stand) is None
-    assert stand.state.approval.notes == ("The user said: mind the gap",)
-
-
-async def test_an_edit_with_equal_arguments_is_not_published() -> None:
-    class Tidy(ScriptedTool):
-        def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-            return {"a": int(arguments["a"])}
-
-    stand = asking(tools=[Tidy(schema=NEEDS_A)], asked=call(a=1), gate=approving(input={"a": "1"}))
-
-    assert await outcome_of(stand) is None
-    assert notes_of(stand.state) == ()
 
 
 EDITED = "[The user changed the arguments before approving: a."
@@ -210,24 +116,6 @@ async def test_invalid_edited_arguments_do_not_claim_that_the_call_ran(given: Js
     assert tool.calls == []
 
 
-async def test_edited_arguments_that_a_hook_denies_or_answers_did_not_run() -> None:
-    for answer, expected in ((DenyCall("no"), "denied_hook"), (OverrideResult(ToolResult.of_text("x")), "overridden")):
-        tool, hooks = ScriptedTool(), HookBus()
-        hooks.add("before_tool", lambda question, answer=answer: answer, name="hook")
-        ran = await run(
-            [tool],
-            [call(a=1)],
-            ExecutionOptions(pre_hook_position="after_permission"),
-            hooks=hooks,
-            policy=FakePolicy({"act": "ask"}),
-            gate=approving(input={"a": 2}),
-        )
-
-        assert ran.statuses == [expected]
-        assert f"{EDITED} The call did not run.]" in ran.texts[0]
-        assert tool.calls == []
-
-
 async def test_edited_arguments_that_a_hook_changes_again_are_not_reported_as_run() -> None:
     hooks = HookBus()
     hooks.add("before_tool", lambda question: ModifyArguments({"a": "allowed"}), name="hook")
@@ -276,26 +164,6 @@ async def run_guarded(tool: ScriptedTool, asked: ToolCall, policy: FakePolicy, g
         envelopes = subscription.drain()
     bus.judge()
     return Ran(result, envelopes)
-
-
-@pytest.mark.parametrize("scope", ["session", "project", "user"])
-async def test_a_wider_approval_stores_the_rule_from_the_dialog(scope: str) -> None:
-    policy = FakePolicy({"act": "ask"})
-    stand = asking(policy=policy, gate=approving(scope=scope))
-
-    assert await outcome_of(stand) is None
-    assert policy.granted == [("act(*)", scope)]
-
-
-async def test_a_rule_that_cannot_be_stored_is_published_and_the_call_runs_once() -> None:
-    class Refusing(FakePolicy):
-        def grant(self, rule: str, scope: Any) -> None:
-            raise ConfigurationError("read-only disk")
-
-    for policy in (Refusing({"act": "ask"}), FakePolicy({"act": "ask"}, rule=None)):
-        stand = asking(policy=policy, gate=approving(scope="project"))
-        assert await outcome_of(stand) is None
-        assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
 
 
 class Choosing(FakePolicy):

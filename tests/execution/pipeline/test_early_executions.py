@@ -12,7 +12,6 @@ from tests.execution.kit import Doors, FakePolicy, ScriptedTool, call
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import EarlyExecutions, ExecutionOptions, HookBus, ToolExecutor, ToolScheduler
-from tui_agent.execution.pipeline.tool_execution import ToolExecution
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import FileChanged, ToolEnded, ToolOutput, ToolProgress, ToolStarted
@@ -67,40 +66,6 @@ def look(behaviour: Any, **settings: Any) -> ScriptedTool:
     return ScriptedTool("look", behaviour, read_only=True, **settings)
 
 
-async def test_a_call_that_runs_when_its_answer_breaks_off_is_adopted_and_runs_once() -> None:
-    doors = Doors()
-    tool = look(doors)
-    turn = TwoAnswers(tool)
-    async with EarlyExecutions(turn.token) as early, asyncio.TaskGroup() as group:
-        await turn.break_off(early, call("look", "a", path="x", n=1))
-        assert turn.ended() == {"a": "cancelled"}
-        assert "kept for the next response" in turn.of(ToolEnded)[0].content[0].text
-        answering = group.create_task(turn.answer(early, call("look", "b", n=1, path="x")))
-        await settled()
-        assert not answering.done()
-        doors.open("a")
-
-    assert tool.calls == ["a"]
-    assert turn.adopted() == {"b": "a"}
-    assert [(result.call_id, result.text) for result in turn.results] == [("b", "through a")]
-    assert turn.ended() == {"a": "cancelled", "b": "ok"}
-
-
-async def test_it_survives_several_broken_answers() -> None:
-    doors = Doors()
-    tool = look(doors)
-    turn = TwoAnswers(tool)
-    async with EarlyExecutions(turn.token) as early:
-        await turn.break_off(early, call("look", "a"))
-        await turn.break_off(early, call("look", "b"))
-        doors.open("a")
-        await turn.answer(early, call("look", "c"))
-
-    assert tool.calls == ["a"]
-    assert turn.adopted() == {"b": "a", "c": "a"}
-    assert turn.ended() == {"a": "cancelled", "b": "cancelled", "c": "ok"}
-
-
 async def test_two_identical_calls_run_twice_and_are_adopted_in_order() -> None:
     doors = Doors()
     tool = look(doors)
@@ -112,33 +77,6 @@ async def test_two_identical_calls_run_twice_and_are_adopted_in_order() -> None:
 
     assert tool.calls == ["a", "b", "e"]
     assert [result.text for result in turn.results] == ["through a", "through b", "through e"]
-
-
-@pytest.mark.parametrize("second", [call("look", "b", path="y"), call("other", "b", path="x")])
-async def test_a_call_that_is_not_repeated_is_cancelled_and_has_no_result(second: ToolCall) -> None:
-    doors = Doors()
-    stopped: list[str] = []
-
-    async def until_stopped(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await context.cancellation.wait()
-        stopped.append(context.cancellation.reason)
-        return ToolResult()
-
-    doors.open("b")
-    turn = TwoAnswers(
-        ScriptedTool("look", lambda a, c: until_stopped(a, c) if c.call_id == "a" else doors(a, c), read_only=True),
-        ScriptedTool("other", doors, read_only=True),
-        options=ExecutionOptions(),
-    )
-    async with EarlyExecutions(turn.token) as early:
-        await turn.break_off(early, call("look", "a", path="x"))
-        assert stopped == []
-        await turn.answer(early, second)
-        await settled()
-        assert stopped == ["no longer needed"]
-
-    assert turn.adopted() == {}
-    assert [result.call_id for result in turn.results] == ["b"]
 
 
 async def test_a_read_after_a_conflicting_write_does_not_adopt_an_earlier_read() -> None:
@@ -211,22 +149,6 @@ async def test_a_call_that_a_hook_rewrites_differently_runs_again() -> None:
     assert turn.adopted() == {}
 
 
-async def test_a_tool_that_cancels_itself_affects_no_other_call() -> None:
-    async def quit_(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        raise asyncio.CancelledError
-
-    doors = Doors()
-    tools = [ScriptedTool("quit", quit_, read_only=True), look(doors)]
-    turn = TwoAnswers(*tools)
-    async with EarlyExecutions(turn.token) as early:
-        await turn.break_off(early, call("quit", "a"), call("look", "b"))
-        doors.open("b")
-        await turn.answer(early, call("quit", "c"), call("look", "d"))
-
-    assert turn.ended() == {"a": "cancelled", "b": "cancelled", "c": "cancelled", "d": "ok"}
-    assert tools[0].calls == ["a"]
-
-
 async def test_reports_without_an_owner_are_dropped_and_later_ones_go_to_the_new_owner() -> None:
     steps = [asyncio.Event() for _ in range(3)]
 
@@ -251,28 +173,6 @@ async def test_reports_without_an_owner_are_dropped_and_later_ones_go_to_the_new
     assert [(event.call_id, event.chunk) for event in turn.of(ToolOutput)] == [("a", "0 "), ("b", "2 ")]
     assert [event.call_id for event in turn.of(ToolProgress)] == ["a", "b"]
     assert turn.of(ToolEnded)[-1].metrics["steps"].value == 3
-
-
-def test_the_time_limit_counts_from_the_first_start() -> None:
-    async def work() -> tuple[TwoAnswers, float]:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-
-        async def never(arguments: JsonObject, context: ToolContext) -> ToolResult:
-            await asyncio.Event().wait()
-            return ToolResult()
-
-        turn = TwoAnswers(look(never), options=ExecutionOptions(tool_timeout=5, grace=0))
-        async with EarlyExecutions(turn.token) as early:
-            await turn.break_off(early, call("look", "a"))
-            await asyncio.sleep(3)
-            await turn.answer(early, call("look", "b"))
-        return turn, loop.time() - began
-
-    turn, seconds = run_virtual(work())
-
-    assert turn.ended() == {"a": "cancelled", "b": "timeout"}
-    assert round(seconds, 6) == 5.0
 
 
 @pytest.mark.parametrize("when", ["between", "after"])
@@ -368,31 +268,6 @@ async def test_a_call_with_effects_starts_early_if_it_is_allowed_and_its_argumen
         assert other.of(ToolStarted) == []
 
 
-async def test_a_call_with_effects_waits_for_the_call_that_it_meets() -> None:
-    gate = asyncio.Event()
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await gate.wait()
-        return ToolResult.of_text("done")
-
-    def paths(arguments: JsonObject) -> Accesses:
-        return Accesses(writes=frozenset({Path("/", str(arguments["path"]))}))
-
-    turn = TwoAnswers(write(behaviour, paths=paths), options=ALLOWED)
-    async with (
-        EarlyExecutions(turn.token, takes_effects=True) as early,
-        turn.scheduler(early) as scheduler,
-    ):
-        for call_id, path in (("c1", "x"), ("c2", "x"), ("c3", "y")):
-            scheduler.submit(call("write", call_id, path=path))
-        await settled()
-        assert [event.call_id for event in turn.of(ToolStarted)] == ["c1", "c3"]
-        gate.set()
-        await settled()
-        assert [event.call_id for event in turn.of(ToolStarted)] == ["c1", "c3", "c2"]
-        await scheduler.finish()
-
-
 @pytest.mark.parametrize("is_over", [True, False])
 async def test_an_effect_of_an_answer_that_broke_off_happens_once(is_over: bool) -> None:
     gate, calls = asyncio.Event(), list[str]()
@@ -425,33 +300,6 @@ async def test_an_effect_of_an_answer_that_broke_off_happens_once(is_over: bool)
     # Nothing is lost while no call owns the execution.
     assert sorted(event.call_id for event in turn.of(FileChanged)) == ["a", "r"]
     assert [result.is_error for result in turn.results] == [False, False]
-
-
-@pytest.mark.parametrize("is_over", [True, False])
-async def test_an_effect_that_no_call_takes_over_is_reported(is_over: bool) -> None:
-    gate = asyncio.Event()
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        if arguments["n"] == 1:
-            await gate.wait()
-        return ToolResult.of_text(f"done {arguments['n']}")
-
-    told: list[tuple[str, str | None]] = []
-
-    def on_unclaimed(execution: ToolExecution) -> None:
-        answer = execution.answer
-        told.append((execution.call_id, answer.text if isinstance(answer, ToolResult) else None))
-
-    turn = TwoAnswers(write(behaviour), options=ALLOWED)
-    if is_over:
-        gate.set()
-    async with EarlyExecutions(turn.token, takes_effects=True, on_unclaimed=on_unclaimed) as early:
-        await turn.break_off(early, call("write", "a", n=1))
-        await turn.answer(early, call("write", "b", n=2))
-        assert told == [("a", "done 1" if is_over else None)]
-
-    assert [result.content for result in turn.results] == [ToolResult.of_text("done 2").content]
-    assert len(told) == 1
 
 
 async def test_no_effect_starts_early_while_a_message_of_the_user_waits() -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.execution.kit import FakePolicy, Ran, call, run
 from tests.support.table import table
 from tui_agent.execution import ApprovalGate
@@ -78,26 +76,6 @@ async def test_a_denied_tool_asks_no_one_and_no_policy_is_needed() -> None:
 
     alone = await run([AskUserTool()], [call("ask_user", questions=[STORE])])
     assert "No one can answer here" in alone.texts[0]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"choices": ["one"]},
-        {"choices": ["same\nthis", "same\nthat"]},
-        {"choices": ["", "empty"]},
-        {"choices": [{"description": "no label"}, "one"]},
-        {"choices": ["x" * 501, "short"]},
-        {"default": ["unknown"]},
-        {"default": ["files", "database"]},
-        {"question": " "},
-    ],
-)
-async def test_a_question_that_cannot_be_answered_is_refused(change: JsonObject) -> None:
-    ran = await asked({"1": "files"}, STORE | change)
-
-    assert ran.statuses == ["invalid"]
-    assert ran.of(ApprovalRequested) == []
 
 
 async def test_no_hook_answers_in_place_of_the_user() -> None:

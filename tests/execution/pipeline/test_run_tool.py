@@ -4,16 +4,23 @@ from typing import Any
 
 import pytest
 
-from tests.execution.kit import ScriptedTool, sleeping
-from tests.execution.stage_kit import Stand
+from tests.execution.kit import ScriptedTool, call, sleeping
+from tests.execution.stage_kit import Stand, status
+from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.pipeline.admission import (
+    ask_hooks,
+    time_limit,
+)
 from tui_agent.execution.pipeline.run_tool import run_tool
-from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.protocol.events import ToolProgress, ToolUpdated
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.execution.pipeline.update_channel import UpdateChannel
+from tui_agent.protocol.errors import InvalidArgumentsError, OperationCancelledError, ToolError
+from tui_agent.protocol.events import Warned
+from tui_agent.protocol.hooks import ModifyArguments
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.tool import DataUpdate, ToolContext, ToolResult
 
 
 def raising(error: BaseException) -> Callable[[JsonObject, ToolContext], Awaitable[ToolResult]]:
@@ -21,26 +28,6 @@ def raising(error: BaseException) -> Callable[[JsonObject, ToolContext], Awaitab
         raise error
 
     return behaviour
-
-
-class Timed:
-    """One tool on the virtual clock, measured."""
-
-    def __init__(self, tool: ScriptedTool, meanwhile: Callable[[Stand], Awaitable[None]] | None = None) -> None:
-        self.outcome, self.seconds, self.stand = run_virtual(self._run(tool, meanwhile))
-
-    @staticmethod
-    async def _run(
-        tool: ScriptedTool, meanwhile: Callable[[Stand], Awaitable[None]] | None
-    ) -> tuple[Outcome, float, Stand]:
-        stand = Stand(tool)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(run_tool(stand.services, stand.state))
-            if meanwhile is not None:
-                await meanwhile(stand)
-        return task.result(), round(loop.time() - began, 6), stand
 
 
 @pytest.mark.parametrize(
@@ -76,61 +63,7 @@ async def test_a_traceback_goes_where_configured(shown: Any) -> None:
     assert (outcome.traceback is not None) is (shown != "none")
 
 
-# --- time ---
-
-
-def test_a_tool_that_raises_while_it_is_stopped_still_counts_as_stopped() -> None:
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        try:
-            await asyncio.sleep(1000)
-        except asyncio.CancelledError:
-            raise ValueError("while tidying") from None
-        return ToolResult()
-
-    timed = Timed(ScriptedTool(behaviour=behaviour, timeout=5.0))
-
-    assert timed.outcome.status == "timeout"
-
-
-# --- reports ---
-
-
-@pytest.mark.parametrize("timeout", [None, 5.0])
-def test_hooked_reports_are_all_published_before_the_end_of_the_call(timeout: float | None) -> None:
-    async def slow(question: Any) -> bool:
-        await asyncio.sleep(1)
-        return question.text != "hidden"
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        for text in ("one", "hidden", "two"):
-            context.update(ToolResult.of_text(text))
-        context.progress("three")
-        await asyncio.sleep(0 if timeout is None else 1000)
-        return ToolResult.of_text("done")
-
-    async def work() -> Stand:
-        hooks = HookBus()
-        hooks.add("before_update", slow)
-        stand = Stand(ScriptedTool(behaviour=behaviour, timeout=timeout), hooks=hooks)
-        await run_tool(stand.services, stand.state)
-        return stand
-
-    stand = run_virtual(work())
-
-    assert [event.partial.text for event in stand.events(ToolUpdated)] == ["one", "two"]
-    assert len(stand.events(ToolProgress)) == 1
-
-
 # --- before effects ---
-
-
-async def test_a_read_only_call_waits_for_no_record() -> None:
-    async def record() -> None:
-        raise AssertionError("unexpected call")
-
-    stand = Stand(ScriptedTool(read_only=True), before_effects=record)
-
-    assert (await run_tool(stand.services, stand.state)).status == "ok"
 
 
 async def test_a_side_effect_that_cannot_be_recorded_does_not_happen() -> None:
@@ -166,17 +99,64 @@ def test_a_call_cancelled_while_it_is_recorded_never_runs() -> None:
     assert tool.calls == []
 
 
-def test_the_timeout_excludes_the_time_to_record() -> None:
-    async def record() -> None:
-        await asyncio.sleep(20)
+CALL = ToolCall(id="c", name="act")
 
-    async def work() -> tuple[Outcome, float]:
-        stand = Stand(ScriptedTool(behaviour=sleeping(3), timeout=5.0), before_effects=record)
-        outcome, run = await run_tool(stand.services, stand.state), stand.state.run
-        assert run.started_at is not None
-        assert run.finished_at is not None
-        return outcome, run.finished_at - run.started_at
 
-    outcome, latency = run_virtual(work())
+class Kept:
+    """Channel and the events it published."""
 
-    assert (outcome.status, round(latency, 6)) == ("ok", 3.0)
+    def __init__(self, hooks: HookBus | None = None) -> None:
+        bus = ValidatingBus(whole=False)
+        self._subscription = bus.subscribe(merge=False)
+        self.channel = UpdateChannel(CALL, hooks or HookBus(), bus)
+
+    def events(self) -> list[Any]:
+        return [envelope.event for envelope in self._subscription.drain()]
+
+
+async def test_unreadable_domain_data_produces_a_warning() -> None:
+    kept = Kept()
+
+    kept.channel.report(DataUpdate(kind="todo.updated", data={"items": "none"}))
+
+    warning = kept.events()[0]
+    assert isinstance(warning, Warned)
+    assert warning.context == {"call_id": "c", "kind": "todo.updated"}
+
+
+class Timed(ScriptedTool):
+    """Tool with a fixed answer about its timeout."""
+
+    def __init__(self, says: Any, seconds: float = 0) -> None:
+        super().__init__("act", sleeping(seconds))
+        self._says = says
+
+    def timeout(self, arguments: JsonObject) -> Any:
+        return self._says
+
+
+@pytest.mark.parametrize("own", [0, -1, float("inf"), float("nan"), True, "30", "none"])
+def test_an_invalid_timeout_is_refused_with_a_clear_message(own: Any) -> None:
+    """0 is neither the configured timeout nor unlimited."""
+    with pytest.raises(InvalidArgumentsError, match=f"act .*time limit of {own!r}.* more than 0 seconds, or None"):
+        time_limit(Timed(own), {}, 30.0)
+
+
+NEEDS_A: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+def hooked(answer: Any) -> HookBus:
+    hooks = HookBus()
+    hooks.add("before_tool", lambda question: answer, name="guard")
+    return hooks
+
+
+async def test_a_rewritten_call_is_validated_again() -> None:
+    stand = Stand(ScriptedTool(schema=NEEDS_A), asked=call(a=1), hooks=hooked(ModifyArguments({"a": "x"})))
+
+    outcome = await ask_hooks(stand.services, stand.state)
+
+    assert status(outcome) == "denied_hook"
+    assert outcome is not None
+    assert "rewrote the arguments" in outcome.result.text
+    assert "a: 'x' is not of type 'integer'" in outcome.result.text

@@ -14,12 +14,11 @@ from tui_agent.execution.json_coercion import fit_for_journal
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.finish_call import add_notes_and_truncate, cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
+from tui_agent.protocol.messages import DocumentBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
 from tui_agent.protocol.visible_text import whole_count
 
 LIMIT = 500
-IMAGE = ImageBlock(media_type="image/png", data="x" * 40)
 
 
 async def fitted(
@@ -31,35 +30,6 @@ async def fitted(
         return outcome, [envelope.event for envelope in subscription.drain()]
 
 
-async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Path) -> None:
-    text = "".join(f"line {number}\n" for number in range(1000))
-
-    outcome, _ = await fitted(ToolResult.of_text(text), tmp_path / "archive")
-
-    assert outcome.persisted_path is not None
-    kept = Path(outcome.persisted_path)
-    assert kept.read_text() == text
-    assert kept.name.startswith("c_1-")
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert kept.parent.stat().st_mode & 0o777 == 0o700
-    shown = outcome.result.text
-    assert len(shown) <= LIMIT
-    assert shown.startswith("line 0\n")
-    assert shown.endswith("line 999\n")
-    assert str(kept) in shown
-    assert outcome.whole_size == len(text)
-
-
-async def test_images_and_details_stay_beside_a_truncated_text() -> None:
-    content = (TextBlock(text="a" * 400), IMAGE, TextBlock(text="b" * 400))
-
-    outcome, _ = await fitted(ToolResult(content=content, details={"k": 1}))
-
-    assert [block.type for block in outcome.result.content] == ["text", "image"]
-    assert outcome.result.details == {"k": 1}
-    assert "the rest was not kept" in outcome.result.text
-
-
 async def test_a_write_error_is_published_and_the_model_still_gets_head_and_tail(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
@@ -69,14 +39,6 @@ async def test_a_write_error_is_published_and_the_model_still_gets_head_and_tail
     assert outcome.whole_size == 1000
     assert outcome.persisted_path is None
     assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
-
-
-async def test_truncating_again_changes_nothing() -> None:
-    once, _ = await fitted(ToolResult.of_text("word " * 1000))
-    twice, _ = await fitted(once.result)
-
-    assert twice.result == once.result
-    assert twice.whole_size is None
 
 
 async def test_lone_surrogates_in_documents_are_replaced() -> None:

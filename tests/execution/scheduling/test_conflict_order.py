@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.execution.scheduling.test_access_tree import accesses, some_accesses
 from tui_agent.execution.options import Grouping
-from tui_agent.execution.scheduling.conflict_order import ConflictOrder, OrderEntry, conflict
+from tui_agent.execution.scheduling.conflict_order import AccessTree, ConflictOrder, OrderEntry, conflict, meet
 from tui_agent.protocol.tool import Accesses
+
+
+def accesses(*, reads: str = "", writes: str = "", searches: str = "", keeps: str = "") -> Accesses:
+    def paths(text: str) -> frozenset[Path]:
+        return frozenset(Path(word) for word in text.split())
+
+    return Accesses(paths(reads), paths(writes), paths(searches), paths(keeps))
+
+
+names = st.lists(st.sampled_from("abc"), max_size=3).map(lambda parts: Path("/" + "/".join(parts)))
+sets = st.frozensets(names, max_size=2)
+some_accesses = st.builds(Accesses, sets, sets, sets) | st.builds(Accesses, sets, sets, sets, sets)
 
 
 @dataclass(eq=False)
@@ -96,23 +106,6 @@ def test_calls_that_may_run_concurrently(calls: list[FakeCall], at_once: list[in
     assert free(places) == at_once
 
 
-def test_paths_are_resolved_after_the_barrier_that_may_change_them() -> None:
-    link = write("/link")
-    order, places = ordered(shell(), write("/target"), link)
-
-    link.paths = accesses(writes="/target")
-    order.leave(places[0])
-
-    assert free(places) == [1]
-
-
-def test_unneeded_paths_are_never_resolved() -> None:
-    calls = [read("/a") for _ in range(5)]
-    ordered(*calls)
-
-    assert [call.asked for call in calls] == [0] * 5
-
-
 def test_no_call_starts_before_the_arguments_of_all_earlier_calls_are_known() -> None:
     order, places = ordered(read("/a"), read("/b"), settle=False)
 
@@ -122,49 +115,6 @@ def test_no_call_starts_before_the_arguments_of_all_earlier_calls_are_known() ->
     order.settle(places[0])
     order.settle(places[0])
     assert free(places) == [0, 1]
-
-
-def test_safe_first_waits_until_every_call_is_known() -> None:
-    order = ConflictOrder("safe_first")
-    writing, reading = write("/a"), read("/b")
-    reading.index = 1
-    first = order.add(writing)
-    order.settle(first)
-    assert not first.is_free
-    assert order.blockers(first) == ()
-
-    second = order.add(reading)
-    order.settle(second)
-    order.close()
-    assert second.is_free
-    order.leave(second)
-    assert first.is_free
-
-
-async def test_a_call_reports_its_next_blockers_once_the_reported_ones_are_over() -> None:
-    order, places = ordered(shell(), shell(), write("/a"), write("/a"), read("/a"))
-    reported: list[tuple[int, ...]] = []
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(order.wait(places[4], reported.append))
-        for index in range(4):
-            await asyncio.sleep(0)
-            order.leave(places[index])
-
-    assert reported == [(0,), (1,), (3,)]
-
-
-async def test_far_behind_in_the_queue_a_call_reports_its_next_blocker_only_when_it_is_near() -> None:
-    order, places = ordered(*(shell() for _ in range(8)))
-    reported: list[tuple[int, ...]] = []
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(order.wait(places[7], reported.append))
-        for index in range(7):
-            await asyncio.sleep(0)
-            order.leave(places[index])
-
-    assert reported == [(0,), (3,), (4,), (5,), (6,)]
 
 
 def test_changed_arguments_wait_for_earlier_calls_and_block_later_ones() -> None:
@@ -177,19 +127,6 @@ def test_changed_arguments_wait_for_earlier_calls_and_block_later_ones() -> None
     assert order.blockers(places[1]) == (0,)
     assert order.blockers(places[2]) == (1,)
     assert free(places) == [0, 3]
-
-
-def test_changed_arguments_wait_for_a_later_call_that_already_runs() -> None:
-    changed, running = write("/x"), write("/b")
-    order, places = ordered(changed, running, write("/c"))
-    running.has_turn = True
-
-    changed.paths = accesses(writes="/b")
-    order.change(places[0])
-
-    assert order.blockers(places[0]) == (1,)
-    order.leave(places[1])
-    assert places[0].is_free
 
 
 def test_arguments_changed_to_unknown_targets_block_all_later_calls() -> None:
@@ -291,3 +228,24 @@ def test_a_thousand_calls_are_ordered_without_comparing_all_pairs() -> None:
     assert len(free(places)) == 1000
     assert max(call.asked for call in calls) <= 3
     assert Path("/d/1") in (calls[1].paths or Accesses()).writes
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(some_accesses, st.booleans()), max_size=6), some_accesses)
+def test_the_tree_agrees_with_the_definition(earlier: list[tuple[Accesses, bool]], later: Accesses) -> None:
+    """A call's conflicts are found directly, or through a call that waits for them and is itself found."""
+    tree: AccessTree[int] = AccessTree()
+    waits_for: dict[int, set[int]] = {}
+    for number, (own, waits) in enumerate(earlier):
+        waits_for[number] = closure(set(tree.met_by(own)), waits_for) if waits else set()
+        tree.add(number, own, waits=waits)
+
+    found = closure(set(tree.met_by(later)), waits_for)
+
+    expected = {number for number, (own, _) in enumerate(earlier) if meet(own, later)}
+    assert expected <= found
+    assert set(tree.met_by(later)) <= expected
+
+
+def closure(found: set[int], waits_for: dict[int, set[int]]) -> set[int]:
+    return found.union(*(waits_for[number] for number in found))

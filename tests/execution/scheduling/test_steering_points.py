@@ -4,63 +4,17 @@ from typing import Any
 import pytest
 
 from tests.execution.bench import Bench, bench_of, settled
-from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, call, calls, run, sleeping
+from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, call, calls, run, sleeping
+from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
+from tui_agent.execution import ApprovalGate, Auto, ExecutionOptions, HookBus, Parallel
 from tui_agent.execution.options import SteeringMode
+from tui_agent.execution.scheduling.concurrency_gate import SteeringPoll
+from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, ToolStarted
-from tui_agent.protocol.messages import JsonObject, UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.messages import JsonObject, UserMessage, user_message
 from tui_agent.protocol.tool import ToolContext, ToolResult
-
-
-async def steered(asked: list[str], steering: Steering, **options: Any) -> Ran:
-    tools = [ScriptedTool("look", read_only=True), ScriptedTool()]
-    return await run(tools, calls(*asked), ExecutionOptions(**options), steering=steering)
-
-
-@pytest.mark.parametrize(
-    ("options", "polls"),
-    [
-        ({"strategy": Sequential()}, 4),
-        ({"strategy": Batched(2)}, 2),
-        ({"strategy": Batched(3)}, 2),
-        ({"strategy": Parallel()}, 1),
-        ({"strategy": Auto(), "steering_mode": "after_batch"}, 1),
-        ({"strategy": Auto()}, 4),
-        ({"strategy": Auto(), "steering_mode": "between_calls"}, 4),
-        ({"strategy": Parallel(), "steering_mode": "between_calls"}, 4),
-        ({"strategy": Sequential(), "steering_mode": "between_batches"}, 4),
-        ({"strategy": Sequential(), "steering_mode": "after_batch"}, 1),
-        ({"strategy": Auto(), "steering_mode": "off"}, 0),
-    ],
-)
-async def test_each_mode_polls_exactly_at_its_boundaries(options: dict[str, Any], polls: int) -> None:
-    """`Auto` polls before each effect but the first, and at the end."""
-    steering = Steering()
-
-    ran = await steered(["act"] * 4, steering, **options)
-
-    assert steering.polls == polls
-    assert ran.result.steering_messages is None
-    assert ran.statuses == ["ok"] * 4
-
-
-async def test_before_effects_leaves_the_first_call_and_invalid_ones_alone() -> None:
-    steering = Steering()
-    steering.say()
-
-    ran = await steered(["act", "nothing", "act"], steering)
-
-    assert ran.statuses == ["ok", "not_found", "skipped_steering"]
-
-
-async def test_before_effects_still_reports_the_fault_of_a_later_call() -> None:
-    ran = await steered(["act", "act", "nothing"], Steering(1), strategy=Sequential(), steering_mode="before_effects")
-
-    assert ran.statuses == ["ok", "skipped_steering", "not_found"]
-
 
 SLOW_LOOKS: dict[str, dict[str, Any]] = {
     "auto, between calls": {"strategy": Auto(), "steering_mode": "between_calls"},
@@ -141,83 +95,6 @@ async def test_a_message_that_arrives_during_cancellation_stays_queued(moment: s
     assert bench.ended() == {"c0": "cancelled"}
 
 
-@pytest.mark.parametrize("mode", ["between_calls", "between_batches", "interrupt", "before_effects", "after_batch"])
-async def test_there_is_no_poll_before_the_last_call_is_known(mode: SteeringMode) -> None:
-    """The next call may be a read whose work would be lost, or the answer may still break off."""
-    steering = Steering()
-    steering.say()
-    look = ScriptedTool("look", read_only=True)
-    async with bench_of([look], ExecutionOptions(steering_mode=mode), get_steering=steering) as bench:
-        for number in range(2):
-            bench.scheduler.submit(call("look", f"c{number}"))
-            await settled()
-            bench.scheduler.notify_steering()
-            await settled()
-        assert bench.ended() == {"c0": "ok", "c1": "ok"}
-        assert steering.polls == 0
-        await bench.scheduler.finish()
-
-
-def test_interrupt_cancels_interruptible_calls_and_skips_the_rest() -> None:
-    steering = Steering()
-
-    async def speak(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await asyncio.sleep(1)
-        steering.say()
-        await asyncio.sleep(9)
-        return ToolResult.of_text("spoke")
-
-    async def work() -> tuple[Ran, float]:
-        tools = [
-            ScriptedTool("long", sleeping(1000), safe=True, interruptible=True),
-            ScriptedTool("speak", speak, safe=True),
-            ScriptedTool("look", read_only=True),
-            ScriptedTool(),
-        ]
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        asked = calls("long", "speak", "act", "look", "nothing")
-        ran = await run(tools, asked, ExecutionOptions(steering_mode="interrupt"), steering=steering)
-        return ran, loop.time() - began
-
-    ran, took = run_virtual(work())
-
-    assert ran.statuses == ["interrupted", "ok", "skipped_steering", "skipped_steering", "not_found"]
-    assert 9.9 < took < 10.2
-    assert "the user sent a message" in ran.texts[0]
-
-
-def test_interrupt_polls_repeatedly_and_at_the_end() -> None:
-    steering = Steering()
-
-    async def work() -> Ran:
-        options = ExecutionOptions(steering_mode="interrupt", interrupt_interval=0.5)
-        return await run([ScriptedTool(behaviour=sleeping(2.2))], calls("act"), options, steering=steering)
-
-    ran = run_virtual(work())
-
-    assert ran.statuses == ["ok"]
-    assert steering.polls == 6
-
-
-def test_auto_between_batches_polls_whenever_nothing_runs() -> None:
-    steering = Steering()
-
-    async def work() -> Ran:
-        tools = [
-            ScriptedTool("look", sleeping(1), read_only=True),
-            ScriptedTool("search", sleeping(2), read_only=True),
-            ScriptedTool(behaviour=sleeping(1)),
-        ]
-        options = ExecutionOptions(steering_mode="between_batches")
-        return await run(tools, calls("look", "search", "act"), options, steering=steering)
-
-    ran = run_virtual(work())
-
-    assert ran.statuses == ["ok"] * 3
-    assert steering.polls == 2, "after the two concurrent calls, and at the end"
-
-
 async def test_a_call_is_decided_again_after_a_poll() -> None:
     policy = FakePolicy()
     act = ScriptedTool()
@@ -237,41 +114,6 @@ async def test_a_call_is_decided_again_after_a_poll() -> None:
 
     assert ran.statuses == ["ok", "denied_policy"]
     assert act.calls == []
-
-
-@pytest.mark.parametrize("options", [{"strategy": Sequential()}, {"strategy": Batched(1)}, {"strategy": Auto()}])
-@pytest.mark.parametrize("first", ["unknown", "denied", "vetoed"])
-async def test_a_first_call_that_never_ran_is_a_boundary_like_any_other(options: dict[str, Any], first: str) -> None:
-    hooks = HookBus()
-    hooks.before_tool(lambda question: question.call.name != "vetoed")
-    tools = [ScriptedTool("denied"), ScriptedTool("vetoed"), ScriptedTool()]
-    policy = FakePolicy({"denied": "deny"})
-
-    ran = await run(
-        tools, calls(first, "act"), ExecutionOptions(**options), steering=Steering(1), hooks=hooks, policy=policy
-    )
-
-    assert ran.statuses[1] == "skipped_steering"
-
-
-@pytest.mark.parametrize("mode", ["before_effects", "between_calls"])
-async def test_only_the_interrupt_mode_cancels_running_calls(mode: Any) -> None:
-    doors, steering = Doors(), Steering(at_poll=1)
-    tools = [ScriptedTool("wait", doors, read_only=True, interruptible=True), ScriptedTool()]
-    async with bench_of(tools, ExecutionOptions(steering_mode=mode), get_steering=steering) as bench:
-        bench.scheduler.submit_all(calls("wait", "wait", "act"))
-        async with asyncio.TaskGroup() as group:
-            finishing = group.create_task(bench.scheduler.finish())
-            await doors.until("c0", "c1")
-            if mode == "between_calls":
-                doors.open("c0")
-            else:
-                bench.scheduler.notify_steering()
-            await settled()
-            assert steering.polls == 1
-            doors.open("c0", "c1")
-
-    assert [report.status for report in finishing.result().reports] == ["ok", "ok", "skipped_steering"]
 
 
 async def test_a_question_asked_during_the_stream_is_withdrawn_once_the_message_is_complete() -> None:
@@ -310,15 +152,89 @@ async def test_no_question_is_asked_while_a_message_waits(mode: SteeringMode) ->
     assert steering.polls == 1
 
 
-@pytest.mark.parametrize("mode", ["between_calls", "between_batches", "after_batch", "off"])
-async def test_in_other_modes_a_question_does_not_yield(mode: SteeringMode) -> None:
-    steering = Steering()
-    steering.say()
-    gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve"))
-    options = ExecutionOptions(strategy=Parallel(), steering_mode=mode)
+def poll_of(getter: Any, bus: Publisher) -> SteeringPoll:
+    return SteeringPoll(getter, bus, CancellationToken(), grace=2.0)
 
-    ran = await run(
-        [ScriptedTool()], calls("act"), options, policy=FakePolicy({"act": "ask"}), gate=gate, steering=steering
-    )
 
-    assert ran.statuses == ["ok"]
+async def test_two_concurrent_polls_run_in_sequence() -> None:
+    inside = 0
+
+    async def getter() -> list[UserMessage]:
+        nonlocal inside
+        inside += 1
+        assert inside == 1
+        await asyncio.sleep(0)
+        inside -= 1
+        return [user_message("hi")]
+
+    poll = poll_of(getter, ValidatingBus(whole=False))
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(poll.poll())
+
+    assert len(poll.found) == 1
+
+
+async def test_a_getter_that_raises_is_published_and_counts_as_empty() -> None:
+    async def broken() -> list[UserMessage]:
+        raise OSError("gone")
+
+    bus = ValidatingBus(whole=False)
+    with bus.subscribe() as subscription:
+        assert not await poll_of(broken, bus).poll()
+        events = [envelope.event for envelope in subscription.drain()]
+
+    assert [getattr(event, "code", "") for event in events] == ["steering_failed"]
+
+
+async def test_a_system_notice_is_never_attributed_to_the_user() -> None:
+    notice = poll_of(Steering(at_poll=1, kind="notice"), ValidatingBus(whole=False))
+    person = poll_of(Steering(at_poll=1), ValidatingBus(whole=False))
+    await notice.poll()
+    await person.poll()
+
+    assert notice.reason == "notice"
+    assert person.reason == "steering"
+
+
+@pytest.mark.parametrize(
+    ("answer", "texts"),
+    [
+        ("look here", ["look here"]),
+        (["first", "second"], ["first", "second"]),
+        (("first", user_message("second")), ["first", "second"]),
+        (user_message("one"), ["one"]),
+        (dict.fromkeys(["first", None, " ", "second"]).keys(), ["first", "second"]),
+        ("", []),
+        ([], []),
+        (None, []),
+        ([None], []),
+        ("half \ud83d", ["half \ufffd"]),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_getter_returns_texts_or_messages_one_or_several(answer: Any, texts: list[str], is_async: bool) -> None:
+    async def later() -> Any:
+        return answer
+
+    bus = ValidatingBus(whole=False)
+    with bus.subscribe(merge=False) as subscription:
+        poll = poll_of(later if is_async else lambda: answer, bus)
+
+        assert await poll.poll() is bool(texts)
+        assert subscription.drain() == []
+    assert [message.text for message in poll.found] == texts
+    assert all(isinstance(message, UserMessage) for message in poll.found)
+    assert poll.reason == ("steering" if texts else "notice")
+
+
+@pytest.mark.parametrize("answer", [5, b"abc", {"text": "abc"}, [object()], True])
+async def test_a_getter_that_returns_no_messages_is_published_and_counts_as_empty(answer: Any) -> None:
+    bus = ValidatingBus(whole=False)
+    with bus.subscribe(merge=False) as subscription:
+        poll = poll_of(lambda: answer, bus)
+
+        assert not await poll.poll()
+        warned = [envelope.event for envelope in subscription.drain()]
+
+    assert [event.type for event in warned] == ["warning"]

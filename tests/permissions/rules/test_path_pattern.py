@@ -46,18 +46,6 @@ def test_patterns_start_at_their_anchor(desk: Desk, clean_environment: Path) -> 
     assert path_pattern("src/**", (root, "/alias")).matches("/alias/src/x")
 
 
-def test_patterns_that_match_everything_below(desk: Desk) -> None:
-    root = str(desk.root)
-
-    def all_below(pattern: str, directory: str) -> bool:
-        return path_pattern(pattern, (root,)).matches_all_below(f"{root}/{directory}")
-
-    assert all_below("src/**", "src")
-    assert all_below("src", "src")
-    assert not all_below("src/*.py", "src")
-    assert not all_below("*.py", "src")
-
-
 def test_patterns_that_may_match_something_below(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(desk.root)
 

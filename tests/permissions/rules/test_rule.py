@@ -11,28 +11,6 @@ from tui_agent.protocol.errors import ConfigurationError
 
 
 @table(
-    ("text", "tool", "pattern"),
-    [
-        ("bash", "bash", None),
-        ("  bash  ", "bash", None),
-        ("*", "*", None),
-        ("bash(git status:*)", "bash", "git status:*"),
-        ("bash (ls)", "bash", "ls"),
-        ("bash(echo (x))", "bash", "echo (x)"),
-        ("bash(a\nb)", "bash", "a\nb"),
-        ("mcp__files__read(x)", "mcp__files__read", "x"),
-        ("mcp__files__*", "mcp__files__*", None),
-        ("edit(src/**)", "edit", "src/**"),
-        ("fetch(domain:docs.python.org)", "fetch", "domain:docs.python.org"),
-    ],
-)
-def test_a_rule_is_a_tool_or_a_tool_with_a_pattern(text: str, tool: str, pattern: str | None) -> None:
-    rule = Rule.parse("ask", text)
-
-    assert (rule.verdict, rule.tool, rule.pattern) == ("ask", tool, pattern)
-
-
-@table(
     ("verdict", "text", "words"),
     [
         ("maybe", "bash", "allow, ask or deny, not 'maybe'"),
@@ -112,29 +90,3 @@ def test_a_rule_that_forbids_covers_every_tool_with_that_intent(
 )
 def test_a_rule_is_also_one_text_or_a_pair(given: Any, rule: Rule) -> None:
     assert Rule.of(given) == rule
-
-
-@table(
-    ("given", "words"),
-    [
-        ("alow bash(ls)", "'alow bash(ls)' does not; did you mean 'allow bash(ls)'?"),
-        ("Allow: bash(ls)", "did you mean 'allow bash(ls)'?"),
-        ("bash(git status:*)", "did you mean 'allow bash(git status:*)'?"),
-        (("denied", "bash"), "did you mean 'deny bash'?"),
-        ("", "a rule must begin with allow, ask or deny, and '' does not; did you mean 'allow'?"),
-        ("allow", "a rule must be `tool` or `tool(pattern)`, not ''"),
-        ("allow bash(", "not 'bash('"),
-        ("allow bash()", "the pattern of 'bash()' is empty; write `bash` for every call"),
-        (
-            3,
-            'a rule must be a text such as "allow bash(ls:*)", a pair such as ("allow", "bash(ls:*)") or a Rule, got 3',
-        ),
-        (("allow",), "or a Rule, got ('allow',)"),
-        (("allow", 3), "or a Rule, got ('allow', 3)"),
-        (Rule, "got the class Rule, not an instance"),
-    ],
-)
-def test_an_invalid_rule_is_refused_with_the_closest_form(given: Any, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        Rule.of(given)
-    assert words in str(caught.value)

@@ -7,7 +7,7 @@ from tests.support.demo_conversation import POSTPONED, WORKSHOP, DemoConversatio
 from tests.support.protocol_strategies import json_values
 from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.providers.demo.demo_policy import HELP, LABEL, next_turn
+from tui_agent.providers.demo.demo_policy import HELP, next_turn
 from tui_agent.providers.demo.demo_task import read_request
 
 FILES = {"a.py": "     1\tone\n     2\ttwo\n     3\tthree", "b.py": "     1\tone\n     2\t2\n     3\tthree"}
@@ -18,18 +18,6 @@ def execute(name: str, arguments: JsonObject) -> Result:
         return f"{name} worked"
     path = arguments["path"].rpartition("/")[2]
     return FILES.get(path) or (f"{path} does not exist", True)
-
-
-def test_it_introduces_itself_once() -> None:
-    talk = DemoConversation(execute)
-
-    first = talk.ask("read a.py")
-    talk.finish()
-    second = talk.ask("read b.py")
-
-    assert first.text.startswith(LABEL)
-    assert all("not a language model" not in turn.text for turn in talk.turns[1:-1])
-    assert "not a language model" not in second.text
 
 
 def test_an_unknown_request_gets_an_honest_answer() -> None:

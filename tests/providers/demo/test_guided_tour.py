@@ -92,22 +92,6 @@ def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> No
 
 
 @pytest.mark.slow
-def test_a_correction_while_the_tests_run_is_followed_next(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(), demo_workspace=place)
-    talk.ask("fix the failing test")
-    talk.go_on()
-
-    steered = talk.go_on("also show prices.py")
-    resumed = talk.go_on("also show README.md")
-
-    assert called(steered) == [("read", place.path_of("prices.py"))]
-    assert "You wrote “also show prices.py”" in steered.text
-    assert called(resumed) == [("read", place.path_of("README.md"))]
-    talk.finish()
-    assert any("All 8 tests pass" in turn.text for turn in talk.turns)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -130,17 +114,6 @@ def test_the_summary_says_what_became_of_the_trial(place: DemoWorkspace, answer:
     talk.ask("fix the failing test")
 
     assert words in talk.finish().text
-
-
-@pytest.mark.slow
-def test_a_denied_edit_ends_the_tour_without_a_change(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(edit=DENIED, bash=FAILED), demo_workspace=place)
-    talk.ask("fix the failing test")
-
-    text = talk.finish().text
-
-    assert "The edit was not made: The user denied this call: leave it" in text
-    assert len(talk.turns) == 4
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.providers.demo.guided_tour import SAMPLE_FILES, copy_sample_project, sample_test_command
+from tui_agent.providers.demo.guided_tour import copy_sample_project, sample_test_command
 
 
 def run(command: str, where: Path) -> subprocess.CompletedProcess[str]:
@@ -16,18 +16,6 @@ def run(command: str, where: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", command], cwd=where, env=environment, capture_output=True, text=True, check=False
     )
-
-
-def test_a_copy_is_complete_and_can_be_repeated(tmp_path: Path) -> None:
-    target = tmp_path / "new" / "place"
-    copy_sample_project(target)
-    first = (target / "cart.py").read_text("utf-8")
-    (target / "cart.py").write_text("changed", "utf-8")
-
-    copy_sample_project(target)
-
-    assert {path.name for path in target.iterdir()} == SAMPLE_FILES
-    assert (target / "cart.py").read_text("utf-8") == first
 
 
 @pytest.mark.slow

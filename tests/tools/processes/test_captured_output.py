@@ -10,9 +10,11 @@ from tests.support.table import table
 from tui_agent.tools.processes import captured_output
 from tui_agent.tools.processes.captured_output import (
     HEAD_SIZE,
+    LIVE_SIZE,
     LIVE_WHOLE,
     TAIL_SIZE,
     CapturedOutput,
+    LiveOutput,
     is_binary_output,
 )
 from tui_agent.tools.processes.spool_file import SpoolFile
@@ -51,14 +53,6 @@ def test_memory_is_bounded(workspace: Workspace) -> None:
     captured = fed(workspace, [b"x" * 1_000_000] * 20).close()
 
     assert (len(captured.head), len(captured.tail), captured.total) == (HEAD_SIZE, TAIL_SIZE, 20_000_000)
-
-
-def test_bytes_after_close_are_ignored(workspace: Workspace) -> None:
-    output = fed(workspace, [b"a"])
-    output.close()
-    output.feed(b"b")
-
-    assert output.close().head == b"a"
 
 
 @given(sizes=st.lists(st.integers(1, LIVE_WHOLE), max_size=8), look=st.lists(st.booleans(), min_size=8, max_size=8))
@@ -128,3 +122,16 @@ def test_a_reader_gets_only_what_is_new_or_has_changed(workspace: Workspace) -> 
     seen = [output.take_unread().head for text in texts if output.feed(text)]
 
     assert seen == [b"now\n", b"10%", b"20%", b"30%\nname? ", b"yes\n"]
+
+
+async def test_a_flood_is_shown_in_small_pieces_that_count_what_is_missing(workspace: Workspace) -> None:
+    output, chunks = CapturedOutput(SpoolFile(workspace.new_spool_file)), list[tuple[str, int]]()
+    live = LiveOutput(output, lambda chunk, total: chunks.append((chunk, total)))
+    output.feed("ä".encode() * 500_000)
+    live.close()
+
+    ((chunk, total),) = chunks
+    assert chunk.startswith("\n[… 995,904 bytes came too fast to be shown …]\n")
+    assert chunk.endswith("ä" * (LIVE_SIZE // 2))
+    assert "\ufffd" not in chunk
+    assert total == 1_000_000

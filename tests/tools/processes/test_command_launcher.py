@@ -11,23 +11,10 @@ import psutil
 import pytest
 
 from tests.tools.calls import eventually
-from tui_agent.tools.processes import command_launcher
 from tui_agent.tools.processes.command_launcher import launcher_problem, wrap_argv
 from tui_agent.tools.processes.process_tree import TreeMark
 
 BASH = shutil.which("bash") or ""
-PROGRAM = """
-import asyncio, os, sys
-from pathlib import Path
-from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.tools.search.file_listing import BoundedBytes
-from tui_agent.tools.processes.process import ProcessSpec, run_process
-
-argv = ("bash", "--noprofile", "--norc", "-c", "--", sys.argv[1])
-spec = ProcessSpec(argv, Path.cwd(), os.environ, None, is_command=True)
-asyncio.run(run_process(spec, BoundedBytes(1000), None, CancellationToken()))
-"""
-"""Script that runs one command as a call does."""
 
 IN_TRIAL = """
 import asyncio, os, sys
@@ -42,7 +29,7 @@ spec = ProcessSpec(walled.argv, Path.cwd(), walled.environment, None, descriptor
                    ends_all=walled.ends_all, is_command=True)
 asyncio.run(run_process(spec, BoundedBytes(1000), None, CancellationToken()))
 """
-"""The same for a command in a trial."""
+"""Script that runs one command in a trial as a call does."""
 
 
 def fake_program(directory: Path, name: str, script: str) -> None:
@@ -57,19 +44,6 @@ def test_a_command_starts_with_its_mark_and_unchanged_arguments(root: Path) -> N
     done = subprocess.run(wrap_argv(argv, mark, root), capture_output=True, text=True, check=True)
 
     assert done.stdout == f"{mark.limit}\nunlimited\nbash 0\n"
-
-
-@pytest.mark.slow
-def test_the_shell_of_a_command_is_killed_with_the_program(root: Path) -> None:
-    script = "trap '' TERM HUP; echo $$ > pid.tmp; mv pid.tmp pid; while :; do sleep 0.05; done"
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, script], cwd=root, start_new_session=True)
-    assert eventually((root / "pid").exists, 60)
-    shell = psutil.Process(int((root / "pid").read_text()))
-
-    program.send_signal(signal.SIGKILL)
-    program.wait(30)
-
-    assert eventually(lambda: not shell.is_running() or shell.status() == psutil.STATUS_ZOMBIE, 30)
 
 
 @pytest.mark.slow
@@ -113,12 +87,6 @@ def test_a_command_runs_even_if_no_mark_can_be_set(root: Path) -> None:
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (3, "100\n", "")
-
-
-def test_other_systems_start_commands_directly(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_launcher.sys, "platform", "other")
-
-    assert wrap_argv(("true",), TreeMark.new(), root) == ("true",)
 
 
 def test_programs_in_the_workspace_are_not_used(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,28 +13,18 @@ from tests.tools.calls import eventually
 from tests.tools.daemons import daemon, living_in, pid_of, until_there
 from tests.tools.processes.test_process import command, kept, lives, pid_from, run
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.tools.processes import orphans
 from tui_agent.tools.processes.orphans import (
     become_subreaper,
-    call_running,
     is_subreaper,
     locks_limit,
     own_children,
     resign_as_subreaper,
-    set_locks_limit,
     unclaimed_orphans,
 )
 from tui_agent.tools.processes.process import run_process
 
 NO_MARK = "ulimit -S -x unlimited;"
 """Script that removes the mark, as `su` does when it sets the limits of a user."""
-
-
-@pytest.fixture
-def subreaper() -> Iterator[None]:
-    assert become_subreaper()
-    yield
-    resign_as_subreaper()
 
 
 def started(script: str, root: Path) -> "subprocess.Popen[bytes]":
@@ -144,64 +132,6 @@ def test_a_program_adopts_orphans_only_as_the_subreaper(root: Path) -> None:
     assert unclaimed_orphans(0) == frozenset()
 
 
-@pytest.mark.usefixtures("subreaper")
-def test_nothing_is_unclaimed_while_another_call_runs() -> None:
-    child = subprocess.Popen(["bash", "-c", "ulimit -S -x 7; exec sleep 600"])
-    try:
-        assert eventually(lambda: child.pid in unclaimed_orphans(7))
-        with call_running(7):
-            assert child.pid in unclaimed_orphans(7)
-            assert unclaimed_orphans(8) == frozenset()
-    finally:
-        child.kill()
-        child.wait()
-
-
-@pytest.mark.usefixtures("subreaper")
-def test_a_call_behind_walls_claims_only_the_orphans_of_calls_beside_it() -> None:
-    child = subprocess.Popen(["bash", "-c", f"{NO_MARK} exec sleep 600"])
-    try:
-        assert eventually(lambda: child.pid in unclaimed_orphans(9))
-        with call_running(7, leaves_orphans=False):
-            assert unclaimed_orphans(7) == frozenset()
-            with call_running(8):
-                pass
-            assert child.pid in unclaimed_orphans(7)
-    finally:
-        child.kill()
-        child.wait()
-
-
-def test_limits_of_foreign_or_missing_processes_stay() -> None:
-    child = subprocess.Popen(["true"])
-    child.wait()
-
-    set_locks_limit(child.pid, 5)
-
-    assert locks_limit(child.pid) is None
-
-
-def test_a_system_without_proc_has_no_subreaper(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans.os.path, "exists", lambda _: False)
-
-    assert not become_subreaper()
-
-
-def test_a_system_without_subreapers_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans.sys, "platform", "other")
-
-    assert not become_subreaper()
-    set_locks_limit(os.getpid(), 5)
-    assert locks_limit(os.getpid()) is None
-
-
-def test_a_kernel_that_refuses_the_subreaper_is_handled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans, "_SET_CHILD_SUBREAPER", 10_000)
-
-    assert not become_subreaper()
-    assert not is_subreaper()
-
-
 @pytest.mark.slow
 def test_without_a_mark_there_is_no_subreaper() -> None:
     program = "from tui_agent.tools.processes.orphans import *; print(become_subreaper(), is_subreaper())"
@@ -212,17 +142,3 @@ def test_without_a_mark_there_is_no_subreaper() -> None:
     )  # fmt: skip
 
     assert done.stdout == "False False\n"
-
-
-def test_children_are_found_whichever_thread_started_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[bytes]] = []
-    thread = threading.Thread(target=lambda: started.append(subprocess.Popen(["sleep", "600"])))
-    thread.start()
-    thread.join()
-    try:
-        assert started[0].pid in own_children()
-        monkeypatch.setattr(orphans, "_TASKS", Path("/nowhere"))
-        assert started[0].pid in own_children()
-    finally:
-        started[0].kill()
-        started[0].wait()

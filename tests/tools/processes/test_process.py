@@ -15,8 +15,8 @@ import pytest
 from tests.support.examples import sample
 from tests.tools.calls import eventually
 from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
+from tests.tools.processes.test_process_tree import FAMILIES, lives
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.processes import process, process_tree
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 from tui_agent.tools.processes.process_tree import TreeMark
@@ -53,21 +53,6 @@ async def pid_from(path: Path) -> int:
     """Return the id that a process wrote to its file."""
     assert await asyncio.to_thread(eventually, lambda: wrote_pid(path))
     return int(path.read_text())
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-async def test_stderr_can_be_separate(root: Path) -> None:
-    output, errors = kept(), kept()
-
-    await run(bash("echo out; echo err >&2", root), output, errors)
-
-    assert (bytes(output.data), bytes(errors.data)) == (b"out\n", b"err\n")
 
 
 async def test_input_is_empty_and_there_is_no_terminal(root: Path) -> None:
@@ -125,12 +110,8 @@ async def test_output_of_a_helper_that_ends_after_the_shell_is_kept(root: Path) 
 
 
 STUBBORN = {
-    "child": f"(echo $BASHPID > pid.tmp; mv pid.tmp pid; {LOOP}) & wait",
-    "ignores TERM": f"trap '' TERM; (echo $BASHPID > pid.tmp; mv pid.tmp pid; {LOOP}) & {LOOP}",
-    "own session": f"setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' & wait",
-    "double fork": f"(setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' &); sleep 60",
-    "nohup, ignoring TERM": f"nohup setsid bash -c 'trap : TERM; echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' & wait",
-    "stopped": f"(echo $BASHPID > pid.tmp; mv pid.tmp pid; kill -STOP $BASHPID; {LOOP}) & wait",
+    name: "\n".join(lines).format(write="echo $BASHPID > pid.tmp; mv pid.tmp pid", wait=LOOP)
+    for name, lines in FAMILIES.items()
 }
 
 
@@ -218,32 +199,6 @@ async def test_a_sink_that_has_enough_ends_the_program(root: Path) -> None:
     assert outcome.seconds < BUSY
 
 
-async def test_a_sink_that_has_enough_after_the_end_is_reported(root: Path) -> None:
-    outcome = await run(bash("printf 1234567890", root), BoundedBytes(5))
-
-    assert outcome.ending == "enough"
-
-
-@pytest.mark.slow
-async def test_many_at_once_do_not_wait_for_each_other(root: Path) -> None:
-    started = time.monotonic()
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run(bash("sleep 2", root))) for _ in range(24)]
-
-    assert all(task.result().returncode == 0 for task in tasks)
-    assert time.monotonic() - started < BUSY
-
-
-async def test_nothing_stays_open(root: Path) -> None:
-    await run(bash("true", root))
-    before = len(os.listdir("/proc/self/fd"))
-
-    for _ in range(10):
-        await run(bash("echo x", root))
-
-    assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DAEMONS)
 async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(kind: str, root: Path) -> None:
@@ -252,52 +207,6 @@ async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(
     assert outcome.ending == "exited"
     assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
     assert living_in(root) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", sample([*DAEMONS], 3))
-async def test_a_daemon_that_nothing_ties_ends_with_a_command_that_takes_too_long(kind: str, root: Path) -> None:
-    outcome = await run(command(f"{daemon(root, kind)}; sleep 600", root, limit=1.0))
-
-    assert outcome.ending == "timeout"
-    assert living_in(root) == []
-
-
-async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_task(root: Path) -> None:
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(run(command(f"{daemon(root)}; sleep 600", root)))
-        await pid_from(root / "daemon.pid")
-        task.cancel()
-
-    assert task.cancelled()
-    assert living_in(root) == []
-
-
-@pytest.mark.slow
-async def test_daemons_that_were_started_last_of_all_end_with_their_command(root: Path) -> None:
-    await run(command("; ".join(daemon(root, name=f"d{number}") for number in range(50)), root))
-
-    assert living_in(root) == []
-
-
-@pytest.mark.slow
-async def test_a_call_ends_its_own_daemons_and_leaves_those_of_another(root: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    token = CancellationToken()
-    async with asyncio.TaskGroup() as group:
-        spec = command(f"{daemon(other)}; sleep 600", other)
-        lasting = group.create_task(run_process(spec, kept(), None, token))
-        left = await pid_from(other / "daemon.pid")
-
-        outcome = await run(command(f"{daemon(root)}; {until_there()}", root))
-
-        assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
-        assert (living_in(root), lives(left)) == ([], True)
-        token.cancel()
-
-    assert lasting.result().ending == "cancelled"
-    assert living_in(other) == []
 
 
 async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
@@ -316,22 +225,6 @@ async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
 
     assert bytes(output.data) == f"{os.getpid()}\n".encode()
     assert (outcome.ending, living_in(root)) == ("exited", [])
-
-
-async def test_the_start_of_a_command_is_reported_once_it_runs(root: Path) -> None:
-    started: list[StartedProcess] = []
-
-    def note(process: StartedProcess) -> None:
-        started.append(process)
-        (root / "noted.pid").write_text(str(process.pid))
-
-    outcome = await run_process(command(until_there("noted"), root), kept(), None, CancellationToken(), on_start=note)
-
-    (process,) = started
-    assert outcome.returncode == 0
-    assert process.boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    assert process.pid > 1
-    assert process.started > 0
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.support.table import table
 from tests.tools.calls import eventually
 from tests.tools.processes.test_process_tree import lives
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.tools.processes import detached_commands
 from tui_agent.tools.processes.detached_commands import end_recorded, record_of, running_of
 from tui_agent.tools.processes.process_tree import TreeMark
 
@@ -49,12 +47,6 @@ def test_remaining_processes_of_a_command_are_found_and_ended(left: tuple[Starte
     assert eventually(lambda: not lives(pid))
     assert running_of(record) == ()
     assert end_recorded([record], grace=0.5) == ()
-
-
-def test_a_command_is_found_by_its_mark_alone(left: tuple[StartedProcess, int]) -> None:
-    record, pid = left
-
-    assert [process.pid for process in running_of(StartedProcess(pid=0, started=0, mark=record.mark))] == [pid]
 
 
 def test_a_command_that_still_runs_is_found_with_its_first_process(root: Path) -> None:
@@ -98,33 +90,3 @@ def test_a_damaged_mark_names_no_process(mark: str) -> None:
     finally:
         innocent.kill()
         innocent.wait()
-
-
-def test_a_program_that_ended_at_once_has_no_record() -> None:
-    child = subprocess.Popen(["true"])
-    child.wait()
-
-    assert record_of(child.pid, TreeMark.new()) is None
-    assert detached_commands._name(psutil.Process()) == psutil.Process().name()  # pyright: ignore[reportPrivateUsage]
-
-
-def test_other_systems_are_asked_through_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
-    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    process = psutil.Process(child.pid)
-    monkeypatch.setattr(detached_commands.sys, "platform", "other")
-    record = record_of(child.pid, TreeMark.new())
-    child.kill()
-    child.wait()
-
-    assert record is not None
-    assert record.started == round(process.create_time() * 100)
-    assert record_of(child.pid, TreeMark.new()) is None
-    assert detached_commands._name(process) == "a process"  # pyright: ignore[reportPrivateUsage]
-
-
-def test_a_system_without_a_boot_id_has_an_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detached_commands, "_BOOT_ID", tmp_path / "none")
-    detached_commands._boot_id.cache_clear()  # pyright: ignore[reportPrivateUsage]
-
-    assert detached_commands._boot_id() == ""  # pyright: ignore[reportPrivateUsage]
-    detached_commands._boot_id.cache_clear()  # pyright: ignore[reportPrivateUsage]

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -35,7 +34,6 @@ def pids_in(directory: Path, count: int) -> list[int]:
 
 
 WRITE = "echo $BASHPID > {0}.tmp; mv {0}.tmp {0}.pid"
-WAIT = "while :; do read -t 60 < <(:) || sleep 0.05; done"
 
 FAMILIES = {
     "child": ["({write}; {wait}) &", "wait"],
@@ -63,32 +61,6 @@ def test_nothing_of_the_tree_is_left(name: str, root: Path) -> None:
     assert not any(f"(pid {leader.pid})" in one for one in ended)
     assert eventually(lambda: not lives(pid))
     assert leader.wait(30) in (-signal.SIGTERM, -signal.SIGKILL)
-
-
-def test_the_rest_of_a_tree_without_its_leader_is_found(root: Path) -> None:
-    mark = TreeMark.new()
-    write = WRITE.format(root / "x")
-    leader = start(f"(setsid bash -c '{write}; while :; do sleep 0.05; done' &) ; exit 0", mark)
-    (pid,) = pids_in(root, 1)
-    leader.wait(30)
-
-    ended = end_tree(None, mark, grace=0.3)
-
-    assert any(f"(pid {pid})" in one for one in ended)
-    assert eventually(lambda: not lives(pid))
-
-
-def test_a_process_has_time_to_clean_up_after_term(root: Path) -> None:
-    mark = TreeMark.new()
-    leader = start(
-        f"trap 'sleep 0.1; echo tidy > {root}/tidy; exit 0' TERM; {WRITE.format(root / 'x')}; sleep 60 & wait", mark
-    )
-    pids_in(root, 1)
-
-    end_tree(leader.pid, mark, grace=5)
-
-    assert leader.wait(30) == 0
-    assert (root / "tidy").read_text() == "tidy\n"
 
 
 @pytest.mark.slow
@@ -122,47 +94,6 @@ def test_a_spared_leader_gets_no_term_and_ends_with_its_child(root: Path) -> Non
 
     assert leader.wait(30) == 7
     assert (root / "tidy").read_text() == "tidy\n"
-
-
-def test_other_processes_are_left_alone(root: Path) -> None:
-    mine, other = TreeMark.new(), TreeMark.new()
-    leader = start("sleep 60", other)
-    try:
-        assert end_tree(None, mine, grace=0) == ()
-        assert lives(leader.pid)
-    finally:
-        leader.kill()
-        leader.wait()
-
-
-def test_marks_of_nested_trees_add_up() -> None:
-    outer, inner = TreeMark.new(), TreeMark.new()
-    environment = inner.put_into(outer.put_into({"A": "b"}))
-
-    assert environment == {"A": "b", "PROCESS_TREE": f"{outer.token}:{inner.token}"}
-
-
-def test_a_process_that_ends_during_the_scan_is_handled() -> None:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    process = psutil.Process(child.pid)
-    child.wait()
-
-    assert not process_tree._lives(process)  # pyright: ignore[reportPrivateUsage]
-    assert process_tree.process_name(process) == f"pid {child.pid}"
-    assert process_tree.topmost([process]) == [process]
-    assert process_tree._session(child.pid) == 0  # pyright: ignore[reportPrivateUsage]
-    assert process_tree._environment(child.pid) == b""  # pyright: ignore[reportPrivateUsage]
-    process_tree._send(process, signal.SIGTERM)  # pyright: ignore[reportPrivateUsage]
-
-
-def test_other_systems_are_asked_through_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
-    mark = TreeMark.new()
-    leader = start("sleep 60", mark)
-    monkeypatch.setattr(process_tree.sys, "platform", "other")
-
-    assert eventually(lambda: mark.token.encode() in process_tree._environment(leader.pid))  # pyright: ignore[reportPrivateUsage]
-    end_tree(leader.pid, mark, grace=0.3)
-    leader.wait(30)
 
 
 def test_a_process_that_calls_exec_again_and_again_always_shows_its_mark() -> None:

@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
-from tui_agent.tools.search import content_search, file_listing
-from tui_agent.tools.search.content_search import SearchResult, search_contents
-from tui_agent.tools.search.ignore_rules import SearchScope
+from tui_agent.tools.search import content_search
+from tui_agent.tools.search.content_search import SearchResult, find_unsearched, search_contents
 from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest
-from tui_agent.tools.search.unsearched import LONGEST_LINE, find_unsearched
 
 
 def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100) -> SearchRequest:
@@ -66,14 +63,6 @@ async def test_a_frequent_word_needs_one_small_batch(
 
 
 @pytest.mark.slow
-async def test_a_command_line_is_never_too_long(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_search, "_BATCH_SIZE", 20)
-    grow(root, 7)
-
-    assert len((await search(root, request())).hits) == 7
-
-
-@pytest.mark.slow
 async def test_the_limit_is_exact_and_more_matches_are_reported(root: Path, engine: Ripgrep | None) -> None:
     grow(root, 3)
 
@@ -118,15 +107,6 @@ async def test_a_pattern_that_takes_for_ever_is_stopped_without_blocking_the_loo
     assert ticks > 5, "a loop that is not free has no time for any"
 
 
-async def test_a_cancelled_search_stops(root: Path) -> None:
-    (root / "a").write_text("a" * 60 + "b\n")
-    token = CancellationToken()
-    token.cancel("no more")
-
-    with pytest.raises(OperationCancelledError, match="no more"):
-        await search_contents(ResolvedPath(root), ["a"], request("(a+)+$"), None, token)
-
-
 async def test_too_much_output_ends_the_search(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_search, "_OUTPUT_SIZE", 100)
     grow(root, 20)
@@ -145,30 +125,3 @@ def test_files_that_cannot_be_read_are_named_and_vanished_ones_are_not(root: Pat
     found = find_unsearched(ResolvedPath(root), ["gone", "link", "ok", "pipe"], lambda: False, beyond_ascii=False)
 
     assert (found.unreadable, found.words()) == (["link", "pipe"], "2 unreadable files (link, pipe)")
-
-
-async def test_no_engine_starts_if_all_files_are_left_out(root: Path) -> None:
-    with (root / "zeros").open("wb") as file:
-        file.truncate(LONGEST_LINE + 1)
-    missing = Ripgrep(root / "missing")
-
-    found = await search_contents(ResolvedPath(root), ["zeros"], request("a"), missing, CancellationToken())
-
-    assert (found.hits, found.large.binary) == ([], ["zeros"])
-
-
-def test_a_directory_that_cannot_be_listed_is_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (root / "d").mkdir()
-    scan = file_listing.scan_directory
-    asked: list[int] = []
-
-    def refuse(held: int) -> object:
-        asked.append(held)
-        if len(asked) > 2:  # The start is opened twice.
-            raise PermissionError(13, "Permission denied")
-        return scan(held)
-
-    monkeypatch.setattr(file_listing, "scan_directory", refuse)
-
-    listing = file_listing.walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30)
-    assert (listing.complete, listing.has_errors) == (True, True)

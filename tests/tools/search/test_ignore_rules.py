@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
-from tui_agent.tools.search.ignore_rules import IgnoreRules, SearchScope
+from tui_agent.tools.search.path_patterns import IgnoreRules, SearchScope
 
 
 def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:
@@ -39,22 +39,6 @@ def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: 
 
     with pytest.raises(NotADirectoryError):
         SearchScope.of(ResolvedPath(root / "d" / "sub"), root)
-
-
-def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
-    (root / ".gitignore").write_bytes(b"caf\xe9\n*.log\n")
-
-    assert inside(root).leaves_out(str(root / "a.log"), is_directory=False)
-
-
-def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: Path, tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("*\n")
-    (tmp_path / "other").mkdir()
-
-    scope = SearchScope.of(ResolvedPath(tmp_path / "other"), root)
-
-    assert scope.rules == IgnoreRules()
-    assert not scope.in_repository
 
 
 @pytest.mark.parametrize(
@@ -107,12 +91,3 @@ def test_stars_match_as_in_git(root: Path, pattern: str) -> None:
         found = rules.leaves_out(f"{root}/{name}", is_directory=False)
         found = found or (bool(above) and rules.leaves_out(f"{root}/{above}", is_directory=True))
         assert found == said, (pattern, name)
-
-
-@pytest.mark.slow
-def test_the_number_of_rules_in_a_file_is_limited(root: Path) -> None:
-    (root / ".gitignore").write_text("".join(f"x{number}\n" for number in range(100_000)))
-
-    [file] = inside(root).files
-
-    assert len(file.rules) == 2_000

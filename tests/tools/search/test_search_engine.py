@@ -77,25 +77,6 @@ async def test_both_engines_find_the_same(tree: Path, ripgrep: Ripgrep, pattern:
         assert await found(tree, request, ripgrep) == await found(tree, request, None), request
 
 
-async def test_matches_have_the_expected_positions(tree: Path, engine: Ripgrep | None) -> None:
-    hits = {hit.name: hit.columns for hit in await found(tree, SearchRequest("foo", "content", False, 100), engine)}
-
-    assert hits == {
-        "-dash.txt": {1: 1},
-        "a.py": {2: 8, 4: 1},
-        os.fsdecode(b"caf\xe9.txt"): {1: 1},
-        "crlf.txt": {1: 1, 2: 5},
-        "last.txt": {2: 1},
-        "late.bin": {1: 1, 10_002: 3},
-        "latin.txt": {1: 3},
-        "long.txt": {1: 5002},
-        "mark.txt": {1: 1},
-        "new\nline.txt": {1: 1},
-        "utf8.txt": {1: 8},
-        "wide.txt": {1: 1, 2: 4},
-    }
-
-
 async def test_ripgrep_ignores_the_users_settings(
     tree: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,6 @@ import pytest
 
 from tui_agent.tools.search import search_worker
 
-OPTIONS = {"pattern": "foo", "mode": "files_with_matches", "ignore_case": False, "limit": 100}
-
 
 def search(*files: Path, pattern: str = "foo", mode: str = "content", limit: int = 100) -> tuple[int, bytes]:
     written: list[bytes] = []
@@ -23,14 +21,6 @@ def file(root: Path) -> Path:
     path = root / "f"
     path.write_bytes(b"foo\nbar\na foo\n")
     return path
-
-
-def test_writes_positions_names_or_counts(file: Path) -> None:
-    name = str(file).encode() + b"\0"
-
-    assert search(file) == (0, name + b"1:1:\n" + name + b"3:3:\n")
-    assert search(file, mode="files_with_matches") == (0, name)
-    assert search(file, mode="count") == (0, name + b"2\n")
 
 
 def test_only_the_start_of_an_endless_line_is_searched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,19 +42,3 @@ def test_only_regular_files_are_opened_and_no_link_is_followed(file: Path, tmp_p
     found = search(links[0], links[1] / "f", file.parent / "pipe", Path("/dev/null"), file, mode="files_with_matches")
 
     assert found == (0, str(file).encode() + b"\0")
-
-
-def test_names_below_the_working_directory_are_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(file.parent.parent)
-
-    code = search_worker.main([json.dumps(OPTIONS), f"./{file.parent.name}/f"], (written := list[bytes]()).append)
-
-    assert (code, b"".join(written)) == (0, f"./{file.parent.name}/f".encode() + b"\0")
-
-
-def test_no_descriptor_is_left_open(file: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-
-    search(file, file.parent, file.parent / "gone", file / "f", Path("/dev/null"))
-
-    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,11 +1,13 @@
 """A service of sessions for tests of the app."""
 
+from typing import NoReturn
+
 from textual.screen import ModalScreen
 
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.app_requests import OpenedSession, SessionTarget
+from tui_agent.ui.chat.chat_options import ChatOptions, OpenedSession, SessionTarget
 
 
 class FakeList(ModalScreen[str | None]):
@@ -23,6 +25,7 @@ class FakeService:
         self.prepared: list[SessionTarget] = []
         self.started: list[OpenedSession] = []
         self.refusal = ""
+        self.replay_faults: list[Exception] = []
 
     async def first_page(self) -> FirstPage:
         return FirstPage()
@@ -37,6 +40,9 @@ class FakeService:
         if words == "nothing":
             raise SessionError("No session of this folder has “nothing”.")
         return {"two": "two", "one": "one"}.get(words)
+
+    async def replay(self, name: str, options: ChatOptions, /) -> NoReturn:
+        raise self.replay_faults[int(name)]
 
     async def prepare(self, target: SessionTarget, /) -> OpenedSession:
         if self.refusal:

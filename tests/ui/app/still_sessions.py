@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.ui.app.saved_sessions import MINUTE, NOW
-from tui_agent.session.preview import ChangedFile, SessionPreview
 from tui_agent.session.store import SessionStore
-from tui_agent.session.summary import SessionSummary
+from tui_agent.session.summary import ChangedFile, SessionPreview, SessionSummary
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue, SessionEntry
 
 HOUR, DAY = 60, 24 * 60

@@ -14,7 +14,7 @@ from tui_agent import Agent, AgentApp, ScriptedProvider, call, coding_tools, rep
 from tui_agent.protocol.events import RunEnded
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.text_page import help_text
 
 
 @tool
@@ -44,20 +44,6 @@ async def test_questions_are_answered_in_its_dialogs() -> None:
         await until(pilot, lambda: bool(ended))
 
     assert [message.text for message in agent.history.messages()][-2:] == ["paid 3", "Paid."]
-
-
-@pytest.mark.slow
-async def test_what_is_typed_becomes_a_run() -> None:
-    agent = Agent(ScriptedProvider(["Hello!"]))
-    ended: list[RunEnded] = []
-    agent.bus.on(RunEnded, ended.append)
-    app = AgentApp(agent)
-
-    async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press(*"hi", "enter")
-        await until(pilot, lambda: bool(ended))
-
-    assert [message.text for message in agent.history.messages()] == ["hi", "Hello!"]
 
 
 @pytest.mark.slow

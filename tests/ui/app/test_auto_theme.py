@@ -9,11 +9,12 @@ from tui_agent.ui.app.terminal_input import BackgroundReported
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 
 
 def app_with(theme: str, *, light: bool = False) -> TuiAgentApp:
     surroundings = TerminalEnvironment(reduced_motion=True, light=light)
-    return TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme=theme, surroundings=surroundings)
+    return TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), ChatOptions(surroundings=surroundings), theme=theme)
 
 
 @pytest.mark.parametrize(("light", "theme"), [(False, "dark"), (True, "light")])
@@ -22,29 +23,20 @@ async def test_the_first_screen_has_the_theme_that_the_environment_suggests(ligh
         assert pilot.app.theme == theme
 
 
-async def test_the_answer_of_the_terminal_wins() -> None:
+async def test_the_answer_of_the_terminal_wins_unless_a_theme_is_chosen() -> None:
     app = app_with("auto")
     async with app.run_test() as pilot:
-        app.post_message(BackgroundReported(light=True))
-        await pilot.pause()
-        assert app.theme == "light"
-        app.post_message(BackgroundReported(light=False))
-        await pilot.pause()
-        assert app.theme == "dark"
-
-
-async def test_a_chosen_theme_does_not_follow_the_terminal() -> None:
-    app = app_with("dark")
-    async with app.run_test() as pilot:
-        app.post_message(BackgroundReported(light=True))
-        await pilot.pause()
-        assert app.theme == "dark"
-        app.show_theme("auto")
-        assert app.theme == "light"
-        app.show_theme("high-contrast")
-        app.post_message(BackgroundReported(light=False))
-        await pilot.pause()
-        assert app.theme == "high-contrast"
+        for theme, light, shown in (
+            ("auto", True, "light"),
+            ("auto", False, "dark"),
+            ("dark", True, "dark"),
+            ("auto", True, "light"),
+            ("high-contrast", False, "high-contrast"),
+        ):
+            app.show_theme(theme)
+            app.post_message(BackgroundReported(light=light))
+            await pilot.pause()
+            assert app.theme == shown
 
 
 @table(("value", "light"), [("0;15", True), ("0;default;7", True), ("15;0", False), ("", False), ("odd", False)])

@@ -77,19 +77,11 @@ def cut(text: str, places: Iterable[int]) -> list[str]:
 
 
 @table("text", HOSTILE)
-def test_everything_in_a_paste_is_text_in_one_read_and_character_by_character(text: str) -> None:
+def test_everything_in_a_paste_is_text_wherever_it_is_cut(text: str) -> None:
     sent = f"a{PASTE_BEGINS}{text}{PASTE_ENDS}b"
 
-    assert Terminal().sends(sent) == ["a", PastedText(text), "b"]
-    assert Terminal().sends(*sent) == ["a", PastedText(text), "b"]
-
-
-@table("text", HOSTILE)
-def test_a_paste_may_be_cut_at_any_character(text: str) -> None:
-    sent = f"a{PASTE_BEGINS}{text}{PASTE_ENDS}b"
-
-    for place in range(1, len(sent)):
-        assert Terminal().sends(sent[:place], sent[place:]) == ["a", PastedText(text), "b"]
+    for reads in ([sent], list(sent), *((sent[:place], sent[place:]) for place in range(1, len(sent)))):
+        assert Terminal().sends(*reads) == ["a", PastedText(text), "b"]
 
 
 @given(pasted_text, pasted_text, st.lists(st.integers(0, 200), max_size=12))
@@ -101,6 +93,43 @@ def test_pastes_and_keys_come_in_order_however_they_are_cut(first: str, second: 
     assert seen == ["a", "up", PastedText(first), "enter", PastedText(second), "b"]
 
 
+HIDDEN = f"one{PASTE_ENDS}\rtwo"
+PASTES: dict[tuple[str | float, ...], list[str]] = {
+    (f"{PASTE_BEGINS}{PASTE_ENDS}b",): ["b"],
+    (f"a{PASTE_ENDS}b",): ["a", "b"],
+    # An end bracket does not end the paste where another one follows.
+    (f"{PASTE_BEGINS}{HIDDEN}{PASTE_ENDS}b",): [PastedText(HIDDEN), "b"],
+    (f"{PASTE_BEGINS}one{PASTE_ENDS}\r{PASTE_BEGINS}two{PASTE_ENDS}",): [PastedText("one"), "enter", PastedText("two")],
+    # Without its end it is delivered after a silence; what follows is still text until the end comes.
+    (f"{PASTE_BEGINS}one\x1b\r", SILENCE_SECONDS - 0.1, "two\r", SILENCE_SECONDS): [PastedText("one\x1b\rtwo\r")],
+    (f"{PASTE_BEGINS}one", SILENCE_SECONDS, "\x1b\ry\x1b\r", f"end{PASTE_ENDS}\r"): [
+        PastedText("one"),
+        PastedText("\x1b\ry\x1b\rend"),
+        "enter",
+    ],
+    (PASTE_BEGINS, SILENCE_SECONDS, PASTE_ENDS, "\r"): ["enter"],
+    (f"{PASTE_BEGINS}one", SILENCE_SECONDS, PASTE_ENDS, "\r"): [PastedText("one"), "enter"],
+    (f"{PASTE_BEGINS}one\x1b[2", SILENCE_SECONDS, "01~", "\r"): [PastedText("one"), "enter"],
+    # After a silence, a single key means that the end was lost.
+    (PASTE_BEGINS, SILENCE_SECONDS, "\x03", "x"): ["ctrl+c", "x"],
+    (f"{PASTE_BEGINS}one", SILENCE_SECONDS, "\r", "x"): [PastedText("one"), "enter", "x"],
+    (f"{PASTE_BEGINS}one", SILENCE_SECONDS, "\x1b[A", "x"): [PastedText("one"), "up", "x"],
+    (f"{PASTE_BEGINS}one", SILENCE_SECONDS, "\x1b[13;3u", "x"): [PastedText("one"), "alt+enter", "x"],
+}
+"""Reads and silences, and what the app receives."""
+
+
+def test_brackets_and_silences_tell_a_paste_from_keys() -> None:
+    got: dict[tuple[str | float, ...], list[str]] = {}
+    for sent in PASTES:
+        terminal = Terminal()
+        for part in sent:
+            terminal.waits(part) if isinstance(part, float) else terminal.sends(part)
+        got[sent] = terminal.seen
+
+    assert {sent: seen for sent, seen in got.items() if seen != PASTES[sent]} == {}
+
+
 def test_a_slow_begin_bracket_begins_a_paste() -> None:
     terminal = Terminal()
     for character in PASTE_BEGINS:
@@ -109,63 +138,6 @@ def test_a_slow_begin_bracket_begins_a_paste() -> None:
 
     terminal.seen.clear()
     assert terminal.sends("y\r", PASTE_ENDS, "b") == [PastedText("y\r"), "b"]
-
-
-def test_an_empty_paste_yields_nothing() -> None:
-    assert Terminal().sends(PASTE_BEGINS + PASTE_ENDS + "b") == ["b"]
-
-
-def test_an_end_bracket_inside_a_paste_does_not_end_it_where_another_one_follows() -> None:
-    hidden = f"one{PASTE_ENDS}\rtwo"
-
-    assert Terminal().sends(f"{PASTE_BEGINS}{hidden}{PASTE_ENDS}b") == [PastedText(hidden), "b"]
-    two = f"{PASTE_BEGINS}one{PASTE_ENDS}\r{PASTE_BEGINS}two{PASTE_ENDS}"
-    assert Terminal().sends(two) == [PastedText("one"), "enter", PastedText("two")]
-
-
-def test_a_lone_end_bracket_yields_nothing() -> None:
-    assert Terminal().sends(f"a{PASTE_ENDS}b") == ["a", "b"]
-
-
-def test_a_paste_without_its_end_is_delivered_after_a_silence() -> None:
-    terminal = Terminal()
-    terminal.sends(f"{PASTE_BEGINS}one\x1b\r")
-
-    assert terminal.waits(SILENCE_SECONDS - 0.1) == []
-    assert terminal.sends("two\r") == []
-    assert terminal.waits(SILENCE_SECONDS) == [PastedText("one\x1b\rtwo\r")]
-
-
-def test_more_of_a_late_paste_is_still_text_until_its_end() -> None:
-    terminal = Terminal()
-    terminal.sends(f"{PASTE_BEGINS}one")
-    terminal.waits(SILENCE_SECONDS)
-    terminal.seen.clear()
-
-    assert terminal.sends("\x1b\ry\x1b\r", f"end{PASTE_ENDS}\r") == [PastedText("\x1b\ry\x1b\rend"), "enter"]
-
-
-@table("began", ["", "one", "one\x1b[2"])
-def test_an_end_bracket_that_comes_late_ends_the_paste(began: str) -> None:
-    terminal = Terminal()
-    terminal.sends(PASTE_BEGINS + began)
-    terminal.waits(SILENCE_SECONDS)
-    terminal.seen.clear()
-
-    terminal.sends("01~" if began.endswith("[2") else PASTE_ENDS)
-
-    assert terminal.sends("\r") == ["enter"]
-
-
-@table(("sent", "key"), [("\x03", "ctrl+c"), ("\r", "enter"), ("\x1b[A", "up"), ("\x1b[13;3u", "alt+enter")])
-def test_after_a_silence_a_single_key_ends_a_paste_whose_end_was_lost(sent: str, key: str) -> None:
-    for began in ("", "one"):
-        terminal = Terminal()
-        terminal.sends(PASTE_BEGINS + began)
-        terminal.waits(SILENCE_SECONDS)
-        terminal.seen.clear()
-
-        assert terminal.sends(sent, "x") == [key, "x"]
 
 
 def test_an_interrupted_paste_is_delivered_as_text() -> None:

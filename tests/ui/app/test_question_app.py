@@ -2,24 +2,16 @@
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 
 from tests.support.table import table
-from tui_agent.ui.app.question_app import TrustChoice, TrustPrompt, TrustQuestion
+from tests.ui.stage import Clock
+from tui_agent.ui.app.question_app import SessionInUse, TrustChoice, TrustPrompt, TrustQuestion
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS
 from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
 
 RULES = ("allow bash(curl:*)", "allow read(\u202e/x)")
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def question(clock: Clock, *, allows: tuple[str, ...] = RULES, lines: int = 0) -> TrustQuestion:
@@ -51,22 +43,12 @@ async def test_each_answer_has_its_key_and_enter_means_no(key: str, answer: Trus
     app = question(clock)
     async with app.run_test(size=(80, 24)) as pilot:
         await quiet(pilot, clock)
+        text = screen_text(app)
+        shown = ("/w/project", "allow bash(curl:*)", r"allow read(\u202e/x)", "deny bash(rm:*)")
+        assert [words for words in shown if words not in text] == []
         await pilot.press(key, *(["pagedown"] if len(key) == 1 else []))
 
     assert app.return_value == answer
-
-
-async def test_the_question_shows_everything_with_nothing_hidden() -> None:
-    clock = Clock()
-    app = question(clock)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await quiet(pilot, clock)
-        text = screen_text(app)
-
-    assert "/w/project" in text
-    assert "allow bash(curl:*)" in text
-    assert r"allow read(\u202e/x)" in text
-    assert "deny bash(rm:*)" in text
 
 
 @pytest.mark.slow
@@ -161,3 +143,15 @@ async def test_a_click_gives_no_yes_before_everything_was_read() -> None:
         await pilot.click(offset=place_of(app, "n no"))
 
     assert app.return_value == "no"
+
+
+@table(("keys", "chosen"), [(("enter",), "fork"), (("down", "enter"), "look"), (("escape",), None), (("q",), None)])
+async def test_a_session_that_is_open_elsewhere_can_be_copied_or_opened_without_saving(
+    keys: tuple[str, ...], chosen: str | None
+) -> None:
+    app = SessionInUse("mine")
+    async with app.run_test() as pilot:
+        assert app.query_one(OptionList).option_count == 2
+        await pilot.press(*keys)
+
+    assert app.return_value == chosen

@@ -2,10 +2,9 @@
 
 from textual.screen import Screen
 
-from tests.support.table import table
 from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
-from tests.ui.stage import Stage, stage
+from tests.ui.stage import stage
 
 
 def thick_bars(screen: Screen[object]) -> list[str]:
@@ -18,25 +17,14 @@ def thick_bars(screen: Screen[object]) -> list[str]:
     ]
 
 
-async def show(on_stage: Stage, *keys: str) -> Screen[object]:
-    await on_stage.pilot.press(*keys)
-    await on_stage.until(lambda: not keys or on_stage.app.screen is not on_stage.chat)
-    await on_stage.pilot.pause()
-    return on_stage.app.screen
-
-
-@table("keys", [(), ("f1",), ("ctrl+p",)])
-async def test_scrollbars_are_thin(keys: tuple[str, ...]) -> None:
-    async with stage() as on_stage:
-        assert thick_bars(await show(on_stage, *keys)) == []
-
-
-async def test_scrollbars_of_the_pages_are_thin() -> None:
-    async with stage() as on_stage:
-        on_stage.chat.bridge.bench = bench_of(on_stage.loop, on_stage.bus, rules=FakeRules())
-        for typed in ("/permissions", "/tools", "/rewind"):
-            await on_stage.say(typed)
-            await on_stage.pilot.pause()
-            assert thick_bars(on_stage.app.screen) == []
-            await on_stage.pilot.press("escape")
-            await on_stage.until(lambda: on_stage.app.screen is on_stage.chat)
+async def test_scrollbars_are_thin() -> None:
+    async with stage() as on:
+        on.chat.bridge.bench = bench_of(on.loop, on.bus, rules=FakeRules())
+        assert thick_bars(on.app.screen) == []
+        for opened in ("f1", "ctrl+p", "/permissions", "/tools"):
+            await (on.say(opened) if opened.startswith("/") else on.pilot.press(opened))
+            await on.until(lambda: on.app.screen is not on.chat)
+            await on.pilot.pause()
+            assert thick_bars(on.app.screen) == []
+            await on.pilot.press("escape")
+            await on.until(lambda: on.app.screen is on.chat)

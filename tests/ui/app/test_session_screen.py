@@ -7,27 +7,17 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from tests.ui.app.saved_sessions import NOW, save
+from tests.ui.stage import Clock
 from tui_agent.session.journal import JournalFile
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_screen import SessionScreen
-from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
-from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class ListApp(QuestionApp[str | None]):
@@ -109,7 +99,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-async def test_the_sessions_of_this_folder_are_listed_with_age_branch_messages_cost_and_size(
+async def test_sessions_are_listed_with_their_facts_and_a_preview_and_tab_shows_all_folders(
     root: Path, tmp_path: Path
 ) -> None:
     async with listed(root, tmp_path / "here", size=(140, 40)) as shown:
@@ -128,27 +118,23 @@ async def test_the_sessions_of_this_folder_are_listed_with_age_branch_messages_c
         await shown.until(lambda: shown.columns == ["age", "session", "branch", "msgs", "cost", "size"])
         assert shown.state == "3 in this folder · tab all folders"
 
-
-async def test_the_preview_shows_first_prompt_last_words_and_changed_files(root: Path, tmp_path: Path) -> None:
-    async with listed(root, tmp_path / "here") as shown:
         await shown.until(lambda: "Rounded once." in shown.side)
         assert "fix the failing price test" in shown.side
         await shown.until(lambda: any("1 message · 2" in row for row in shown.side))
         assert "+2 −1  src/price.py" in shown.side
-
         await shown.pilot.press("down")
         await shown.until(lambda: "Written." in shown.side)
         assert "It changed no files." in shown.side
 
-
-@pytest.mark.parametrize("size", [(120, 40), (20, 6)])
-async def test_enter_resumes_the_selected_session_at_every_size(
-    root: Path, tmp_path: Path, size: tuple[int, int]
-) -> None:
-    async with listed(root, tmp_path / "here", size=size) as shown:
-        await shown.pilot.press("down", "enter")
-
-    assert shown.app.return_value == "docs"
+        await shown.pilot.press("tab")
+        await shown.until(lambda: len(shown.rows) == 4)
+        assert "price of tea" in shown.rows[0]
+        await shown.pilot.press("up", "up")
+        await shown.until(lambda: "from another folder" in " ".join(shown.side))
+        await shown.pilot.press("tab")
+        await shown.until(lambda: len(shown.rows) == 3)
+    async with listed(root, tmp_path / "nowhere") as shown:
+        assert len(shown.rows) == 4, "a folder without sessions shows those of all"
 
 
 async def test_letters_search_titles_and_branches_and_esc_clears_the_search_first(root: Path, tmp_path: Path) -> None:
@@ -165,21 +151,6 @@ async def test_letters_search_titles_and_branches_and_esc_clears_the_search_firs
         await shown.pilot.press("escape")
 
     assert shown.app.return_value is None
-
-
-async def test_tab_shows_the_sessions_of_all_folders(root: Path, tmp_path: Path) -> None:
-    async with listed(root, tmp_path / "here") as shown:
-        await shown.pilot.press("tab")
-        await shown.until(lambda: len(shown.rows) == 4)
-        assert "price of tea" in shown.rows[0]
-        assert "from another folder" in " ".join(shown.side)
-        await shown.pilot.press("tab")
-        await shown.until(lambda: len(shown.rows) == 3)
-
-
-async def test_a_folder_without_sessions_shows_those_of_all(root: Path, tmp_path: Path) -> None:
-    async with listed(root, tmp_path / "nowhere") as shown:
-        assert len(shown.rows) == 4
 
 
 async def test_without_sessions_the_list_says_so(tmp_path: Path) -> None:
@@ -262,6 +233,7 @@ async def test_delete_asks_once_and_says_what_is_removed(root: Path, tmp_path: P
 async def test_the_session_on_the_screen_is_marked_and_cannot_be_deleted_here(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here", current="price") as shown:
         assert "  here  main" in shown.rows[0]
+        await shown.until(lambda: "this is the session on the screen" in " ".join(shown.side))
         await shown.pilot.press("ctrl+x")
         assert "on the screen" in shown.state
         await shown.pilot.press("ctrl+r")
@@ -278,40 +250,6 @@ async def test_a_click_selects_and_a_click_on_the_selected_session_resumes_it(ro
         await shown.pilot.click("#sessions-body", offset=(5, 2))
 
     assert shown.app.return_value == "old"
-
-
-async def click_label(shown: Listed, name: str, label: str, beside: int = 0) -> None:
-    """Click on the first letter of a label, or `beside` cells from it."""
-    await shown.pilot.pause()  # The list may still move.
-    view = shown.app.screen.query_one(name)
-    rows = (
-        str(view.visual).split("\n")
-        if isinstance(view, Static)
-        else [view.render_line(y).text for y in range(view.size.height)]
-    )
-    row = next(number for number, text in enumerate(rows) if label in text)
-    edge = view.content_region.offset - view.region.offset
-    await shown.pilot.click(view, offset=(edge.x + rows[row].index(label) + beside, edge.y + row))
-
-
-async def test_a_click_answers_yes_or_no_only_after_the_quiet_moment(root: Path, tmp_path: Path) -> None:
-    async with listed(root, tmp_path / "here") as shown:
-        for label in ("n keep", "y delete"):
-            await click_label(shown, "#sessions-keys", "ctrl+x delete")
-            question = shown.app.screen
-            assert isinstance(question, ConfirmScreen)
-            await shown.until(lambda: question.guard.was_drawn)  # noqa: B023
-            await click_label(shown, "#confirm-keys", "y delete")
-            assert shown.app.screen is question, "too early"
-            shown.clock.now += RESTING_SECONDS
-            question.query_one(AnswerRow).redraw()
-            await shown.pilot.pause()
-            await click_label(shown, "#confirm-keys", "y delete", beside=-1)
-            await shown.pilot.click("#confirm-text")
-            assert shown.app.screen is question, "beside the answers"
-            await click_label(shown, "#confirm-keys", label)
-            await shown.until(lambda: shown.app.screen is shown.app.list)
-            assert (root / "price.jsonl").exists() == (label == "n keep")
 
 
 async def test_a_thousand_sessions_are_listed_and_only_visible_rows_are_built(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.facts.screen_facts import ScreenChoices
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.chat.app_requests import SessionTarget
+from tui_agent.ui.chat.chat_options import ChatOptions, SessionTarget
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 
 
@@ -63,8 +63,10 @@ async def switching(*, running: bool = False, begun: bool = True, can_switch: bo
     bridge = bridge_to(agent, EventBus(Origin(session_id="one")), past=story.envelopes, rewind=rewinding)
     app = TuiAgentApp(
         bridge,
-        surroundings=TerminalEnvironment(reduced_motion=True, clock=lambda: story.now),
-        sessions=service if can_switch else None,
+        ChatOptions(
+            sessions=service if can_switch else None,
+            surroundings=TerminalEnvironment(reduced_motion=True, clock=lambda: story.now),
+        ),
     )
     async with app.run_test(size=(100, 30)) as pilot:
         await drawn(pilot)
@@ -76,6 +78,7 @@ async def switching(*, running: bool = False, begun: bool = True, can_switch: bo
 async def test_clear_shows_an_empty_session_and_says_how_to_return() -> None:
     async with switching() as stage:
         before = stage.app.chat
+        stage.app.use_choices(ScreenChoices(vim_keys=True, status=("cost",)))
         await stage.say("/clear")
         await stage.until(lambda: stage.service.started)
         assert stage.app.chat is not before
@@ -85,17 +88,8 @@ async def test_clear_shows_an_empty_session_and_says_how_to_return() -> None:
             "New session. /resume one returns to the one before, which is saved."
         )
         assert stage.service.prepared == [SessionTarget(None)]
-        assert ("abort", "the program was quit") in stage.agent.asked or any(
-            isinstance(one, tuple) and one[0] == "abort" for one in stage.agent.asked
-        )
-
-
-async def test_the_users_choices_hold_in_the_next_session() -> None:
-    async with switching() as stage:
-        stage.app.use_choices(ScreenChoices(vim_keys=True, status=("cost",)))
-        await stage.say("/clear")
-        await stage.until(lambda: stage.service.started)
-        assert stage.app.chat.entry.composer.vim is not None
+        assert any(isinstance(one, tuple) and one[0] == "abort" for one in stage.agent.asked)
+        assert stage.app.chat.entry.composer.vim is not None, "the user's choices hold"
         assert stage.app.chat.bars.line.items == ("cost",)
 
 
@@ -109,8 +103,10 @@ async def test_the_draft_and_text_typed_meanwhile_stay_in_the_composer() -> None
         assert stage.service.prepared == [SessionTarget("two")]
 
 
-async def test_leaving_a_running_agent_asks_first_and_esc_stays() -> None:
+async def test_leaving_a_running_agent_asks_first_and_esc_stays_and_it_is_not_copied() -> None:
     async with switching(running=True) as stage:
+        await stage.say("/fork")
+        await stage.until(lambda: "The agent is working. /fork copies the session when it is done." in stage.notes)
         await stage.say("/clear")
         question = stage.app.screen
         assert isinstance(question, ConfirmScreen)
@@ -154,13 +150,10 @@ async def test_a_refusal_gives_its_reason_and_the_session_stays() -> None:
         assert stage.app.chat is chat
 
 
-async def test_an_empty_conversation_is_not_cleared_and_a_running_one_not_copied() -> None:
+async def test_an_empty_conversation_is_not_cleared() -> None:
     async with switching(begun=False) as stage:
         await stage.say("/clear")
         assert stage.notes == ["The conversation is empty already."]
-    async with switching(running=True) as stage:
-        await stage.say("/fork")
-        await stage.until(lambda: "The agent is working. /fork copies the session when it is done." in stage.notes)
 
 
 async def test_an_embedded_app_keeps_to_its_session() -> None:

@@ -41,23 +41,19 @@ def test_screen_gets_short_strings_that_join_to_the_sequence() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-def test_tmux_passes_a_copy_on_with_its_own_settings(tmp_path: Path) -> None:
-    server = ["tmux", "-S", str(tmp_path / "socket"), "-f", "/dev/null"]
+@pytest.mark.parametrize("program", ["tmux", "screen"])
+def test_a_multiplexer_passes_a_copy_on_with_its_own_settings(tmp_path: Path, program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    commands = {
+        "tmux": ["tmux", "-S", str(tmp_path / "socket"), "-f", "/dev/null", "new-session", shlex.join(COMMAND)],
+        "screen": ["screen", "-c", "/dev/null", *COMMAND],
+    }
+    screens = tmp_path / "screens"
+    screens.mkdir(mode=0o700)
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMUX_TMPDIR": str(tmp_path)}
-    with Terminal([*server, "new-session", shlex.join(COMMAND)], cwd=tmp_path, environment=environment) as terminal:
-        terminal.wait_for(lambda _: copied(bytes(terminal.raw)) is not None)
-        assert copied(bytes(terminal.raw)) == TEXT
-        terminal.press("enter")
-        terminal.wait_for_end()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("screen") is None, reason="screen is not installed")
-def test_screen_passes_a_copy_on(tmp_path: Path) -> None:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SCREENDIR": str(tmp_path / "screens")}
-    tmp_path.joinpath("screens").mkdir(mode=0o700)
-    with Terminal(["screen", "-c", "/dev/null", *COMMAND], cwd=tmp_path, environment=environment) as terminal:
+    environment["SCREENDIR"] = str(screens)
+    with Terminal(commands[program], cwd=tmp_path, environment=environment) as terminal:
         terminal.wait_for(lambda _: copied(bytes(terminal.raw)) is not None)
         assert copied(bytes(terminal.raw)) == TEXT
         terminal.press("enter")

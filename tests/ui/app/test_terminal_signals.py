@@ -69,40 +69,45 @@ def test_the_title_names_state_directory_and_program_once_each(desk: Desk) -> No
     assert desk.titles[-2:] == ["~/shop · tui-agent"] * 2
 
 
-def test_each_wait_and_each_end_is_signalled_once(desk: Desk) -> None:
-    desk.show("running_tools")
-    desk.show("waiting_approval", asking=1)
-    desk.show("waiting_approval", asking=3)
-    desk.show("running_tools")
-    desk.show("waiting_approval", asking=1)
-    desk.show("idle", ended="done")
-    desk.show("idle", ended="done")
-
-    waiting = "<tui-agent: waiting for you (~/shop)>"
-    assert desk.sent == [waiting, waiting, "<tui-agent: the run has ended (~/shop)>"]
+WAITING = "<tui-agent: waiting for you (~/shop)>"
 
 
-def test_a_failed_run_is_signalled_and_an_interrupted_one_is_not(desk: Desk) -> None:
-    desk.show("thinking")
-    desk.show("idle", ended="aborted")
-    desk.show("thinking")
-    desk.show("idle", ended="error")
+@table(
+    ("shown", "sent"),
+    [
+        ([("running_tools", 0), ("waiting_approval", 1), ("waiting_approval", 3), ("running_tools", 0)], [WAITING]),
+        ([("waiting_approval", 1), ("running_tools", 0), ("waiting_approval", 1)], [WAITING, WAITING]),
+        ([("thinking", 0), "done", "done"], ["<tui-agent: the run has ended (~/shop)>"]),
+        ([("thinking", 0), "aborted", ("thinking", 0), "error"], ["<tui-agent: the run has failed (~/shop)>"]),
+        (["done"], []),  # A resumed session.
+    ],
+)
+def test_each_wait_and_each_end_is_signalled_once_unless_the_user_is_there(
+    shown: list[tuple[Status, int] | RunReason], sent: list[str]
+) -> None:
+    for is_away in (True, False):
+        desk = Desk()
+        desk.presence.note(AppBlur())
+        if not is_away:
+            # Some terminals do not report that they have the focus again.
+            desk.presence.note(Key("a", "a"))
+        for state in shown:
+            if isinstance(state, tuple):
+                desk.show(state[0], asking=state[1])
+            else:
+                desk.show(ended=state)
 
-    assert desk.sent == ["<tui-agent: the run has failed (~/shop)>"]
+        assert desk.sent == (sent if is_away else [])
 
 
-def test_a_resumed_session_that_has_ended_is_not_news(desk: Desk) -> None:
-    desk.show("idle", ended="done")
-
-    assert desk.sent == []
-
-
-def test_a_user_who_is_there_is_not_disturbed(desk: Desk) -> None:
+def test_a_user_without_focus_reports_is_away_after_a_while_without_input() -> None:
+    desk = Desk()
+    desk.now = AWAY_SECONDS - 1
+    assert not desk.presence.away
+    desk.now = AWAY_SECONDS
+    assert desk.presence.away
     desk.presence.note(AppFocus())
-    desk.show("waiting_approval", asking=1)
-    desk.show("idle", ended="done")
-
-    assert desk.sent == []
+    assert not desk.presence.away
 
 
 def test_nothing_is_written_without_a_terminal(desk: Desk) -> None:
@@ -110,22 +115,6 @@ def test_nothing_is_written_without_a_terminal(desk: Desk) -> None:
     desk.show("waiting_approval", asking=1)
 
     assert desk.written == []
-
-
-def test_without_focus_reports_a_user_without_input_for_a_while_is_away() -> None:
-    desk = Desk()
-    desk.now = AWAY_SECONDS - 1
-    assert not desk.presence.away
-    desk.now = AWAY_SECONDS
-    assert desk.presence.away
-    desk.presence.note(Key("a", "a"))
-    assert not desk.presence.away
-
-
-def test_a_key_means_that_the_terminal_has_the_focus(desk: Desk) -> None:
-    assert desk.presence.away
-    desk.presence.note(Key("a", "a"))
-    assert not desk.presence.away
 
 
 @table(

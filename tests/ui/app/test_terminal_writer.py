@@ -6,7 +6,7 @@ import tty
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from tui_agent.ui.app.terminal_writer import FRAME_BEGINS, FRAME_ENDS, TerminalWriter
+from tui_agent.ui.app.terminal_driver import FRAME_BEGINS, FRAME_ENDS, TerminalWriter
 
 
 @contextmanager

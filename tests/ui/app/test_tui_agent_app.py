@@ -6,22 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.stage import StageTool, stage
 from tests.ui.still import FakeAgent, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionLoaded
-from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.app.themes import ThemeCatalogue, ThemeProblem
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.app_requests import ReplayRequested
-from tui_agent.ui.chat.chat_options import ChatOptions
+from tui_agent.ui.chat.chat_options import ChatOptions, ReplayRequested
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
+
+from .fake_sessions import FakeService
 
 pytestmark = pytest.mark.slow
 
@@ -31,9 +28,9 @@ MINE = 'name = "mine"\n[colors]\nprimary = "{}"\n'
 def app_with(folder: Path, theme: str = "mine") -> TuiAgentApp:
     return TuiAgentApp(
         AgentBridge(FakeAgent(), EventBus()),
+        ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True)),
         theme=theme,
         themes_dirs=(folder,),
-        surroundings=TerminalEnvironment(reduced_motion=True),
     )
 
 
@@ -63,21 +60,6 @@ async def test_a_changed_theme_applies_at_once_and_a_broken_one_keeps_the_last(t
         await until(lambda: any("mine.toml" in note for note in notes(app)))
         await pilot.pause()
         assert app.current_theme.primary == "#993366"
-
-
-async def test_a_theme_folder_may_be_created_while_the_app_runs(tmp_path: Path) -> None:
-    folder = tmp_path / "config" / "themes"
-    app = app_with(folder, "dark")
-    async with app.run_test():
-        await until(lambda: len(app.themes.names) == 4)
-
-        def make_and_look() -> bool:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "mine.toml").write_text(MINE.format("#336699"))
-            return "mine" in app.themes.names
-
-        await until(make_and_look)
-        await until(lambda: "mine" in app.available_themes)
 
 
 async def test_an_offered_theme_is_used_from_the_first_frame_and_its_problems_are_named(tmp_path: Path) -> None:
@@ -110,38 +92,31 @@ async def test_a_failed_watch_of_themes_is_a_notice(tmp_path: Path, monkeypatch:
         await pilot.press("a")
 
 
-async def test_a_theme_file_that_stays_broken_is_named_once(tmp_path: Path) -> None:
+async def test_an_unknown_theme_is_named_and_a_file_that_stays_broken_once(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("a = " + "[" * 10_000)
     app = app_with(tmp_path)
     async with app.run_test():
         await until(lambda: any("nested too deeply" in note for note in notes(app)))
+        assert app.theme == "dark"
+        app.show_theme("nowhere")
+        await until(lambda: any("No theme 'nowhere'" in note for note in notes(app)))
         (tmp_path / "yours.toml").write_text(MINE.format("#336699").replace("mine", "yours"))
         await until(lambda: "yours" in app.available_themes)
         assert sum("nested too deeply" in note for note in notes(app)) == 1
 
 
 async def test_a_session_that_cannot_be_replayed_is_a_notice() -> None:
-    faults = [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")]
-
-    async def fail(name: str, options: ChatOptions) -> InputTaker:
-        raise faults[int(name)]
-
-    app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_replay=fail)
+    service = FakeService()
+    service.replay_faults = [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")]
+    app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), ChatOptions(sessions=service))
     async with app.run_test():
-        for number in range(len(faults)):
+        for number in range(len(service.replay_faults)):
             app.post_message(ReplayRequested(str(number)))
             await until(
                 lambda number=number: sum("session cannot be replayed" in note for note in notes(app)) == number + 1
             )
         assert app.is_running
-
-
-async def test_an_unknown_theme_is_reported(tmp_path: Path) -> None:
-    app = app_with(tmp_path, "nowhere")
-    async with app.run_test():
-        assert app.theme == "dark"
-        await until(lambda: any("No theme 'nowhere'" in note for note in notes(app)))
 
 
 async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None:
@@ -194,7 +169,7 @@ async def test_keys_lead_to_the_panel_to_a_call_and_to_the_help_and_back() -> No
         assert app.screen is help_page, "the palette stays closed over a dialog"
 
 
-async def test_calls_selected_in_the_conversation_are_shown_in_the_drawer() -> None:
+async def test_the_drawer_shows_selected_calls_and_opens_and_closes_with_keys_and_clicks() -> None:
     app = still_app(working(), running=True)
 
     async with app.run_test(size=(80, 24)) as pilot:
@@ -212,16 +187,9 @@ async def test_calls_selected_in_the_conversation_are_shown_in_the_drawer() -> N
         assert not app.chat.body.drawer_open
         assert app.focused is app.chat.entry.composer
 
-
-async def test_the_drawer_opens_with_a_click_and_closes_with_escape() -> None:
-    app = still_app(working())
-
-    async with app.run_test(size=(80, 24)) as pilot:
-        await shown(pilot)
         await pilot.click("#strip")
         await pilot.pause()
         assert app.chat.body.drawer_open
-
         await pilot.press("escape")
         assert not app.chat.body.drawer_open
 
@@ -244,24 +212,6 @@ async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
         assert app.chat.body.conversation.scroll_y == app.chat.body.conversation.max_scroll_y
 
 
-async def test_a_question_waits_until_the_palette_closes() -> None:
-    tool = StageTool("change", read_only=False)
-    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
-        on.chat.bridge.submit("change a")
-        await on.pilot.press("ctrl+p")
-        palette = on.app.screen
-        on.clock.now += 5
-        await on.until(lambda: on.chat.state.ledger.places["needs_you"])
-        await on.pilot.pause()
-        assert on.app.screen is palette
-
-        await on.pilot.press("escape")
-        on.clock.now += 5
-        await on.until(lambda: on.app.screen is not on.chat and on.app.screen is not palette)
-        on.loop.set_mode(PermissionMode.ALLOW)
-        await on.settled()
-
-
 async def test_a_crash_of_a_worker_is_reported_and_the_app_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     app = still_app(Story())
     agent = app.chat.bridge.agent
@@ -277,11 +227,3 @@ async def test_a_crash_of_a_worker_is_reported_and_the_app_continues(monkeypatch
 
         assert agent.asked == [("run", "one"), ("run", "two")]
         assert app.chat.body.has_class("-begun")
-
-
-def test_colours_and_motion_follow_the_terminal() -> None:
-    app = still_app(Story(), no_color=True, reduced_motion=True)
-
-    assert app.no_color
-    assert app.animation_level == "none"
-    assert still_app(Story(), reduced_motion=False).animation_level != "none"

@@ -12,12 +12,16 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview, Verdict
 from tui_agent.tools.unified_diff import diff_of
-from tui_agent.ui.approval.approval_rows import ApprovalRows, line_counts, request_in_short, request_title
+from tui_agent.ui.approval.approval_rows import ApprovalRows
+from tui_agent.ui.approval.approval_summary import danger_marks, line_counts, request_in_short, request_title
 from tui_agent.ui.text.diff_rows import MAX_LINES
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import width_of_runs
 
 COMMAND = "git commit -am 'x'  && git push \u202e"
+CYRILLIC = "cat \u0441\u043e\u0440\u0443"
+LONG_PATH = "src/" * 10 + "x.py"
+AGENT = {"tool": "agent"}
 
 
 def request(args: JsonObject, preview: Preview | None = None, **fields: object) -> ApprovalRequest:
@@ -31,35 +35,69 @@ def shown(asked: ApprovalRequest, width: int = 60, *, with_trace: bool = False) 
     return [row.plain.rstrip() for row in ApprovalRows(asked).rows(width, with_trace=with_trace)]
 
 
-def test_the_exact_command_comes_first_with_hidden_characters_visible() -> None:
-    asked = request(
-        {"description": "harmless", "command": COMMAND, "timeout": 5}, Preview(kind="command", text=COMMAND)
-    )
+@table(
+    ("asked", "rows"),
+    [
+        (
+            request({"why": "harmless", "command": COMMAND, "timeout": 5}, Preview(kind="command", text=COMMAND)),
+            [" git commit -am 'x'  && git push \\u202e", "", "why  harmless", "timeout  5"],
+        ),
+        (
+            request({"command": "make"}, Preview(kind="command", text="make", note="runs in the sandbox\u202e")),
+            [" make", "runs in the sandbox\\u202e"],
+        ),
+        # A preview that is not the input does not hide the input.
+        (request({"command": "rm -rf /"}, Preview(kind="command", text="ls")), [" ls", "", "command  rm -rf /"]),
+        (
+            request({"command": CYRILLIC}, Preview(kind="command", text=CYRILLIC)),
+            [f" {CYRILLIC}", "! has letters that are not Latin: Cyrillic"],
+        ),
+        (
+            request({"empty": "", "many": "a\nb", "list": [1, 2], "none": None}),
+            ["empty  (empty)", "many", " a", " b", "list", " [", "   1,", "   2", " ]", "none  null"],
+        ),
+        # A text that reads like another value is named a text.
+        (
+            request({"a": True, "b": 1, "c": "true", "d": "1", "e": "truth"}),
+            ["a  true", "b  1", "c (text)  true", "d (text)  1", "e  truth"],
+        ),
+        (
+            request({"path": LONG_PATH}, Preview(kind="diff", text="", path=f"/w/{LONG_PATH}")),
+            [f"path  {LONG_PATH}", f"touches  /w/{LONG_PATH}"],
+        ),
+    ],
+)
+def test_the_whole_input_is_shown_with_hidden_characters_visible(asked: ApprovalRequest, rows: list[str]) -> None:
+    assert shown(asked, 70) == rows
 
-    assert shown(asked) == [
-        " git commit -am 'x'  && git push \\u202e",
-        "",
-        "description  harmless",
-        "timeout  5",
-    ]
 
+def test_the_title_is_a_question_without_the_workspace_and_the_announcement_one_line() -> None:
+    text = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1 +1 @@\n-a\n+b\n"
+    inside = Preview(kind="diff", text=text, path="/home/a/src/x.py")
+    outside = Preview(kind="diff", text=text.replace("src/x.py", "etc/x"), path="/etc/x")
+    created = Preview(kind="diff", text="--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a\n", path="/home/a/x.py")
+    command = request({"command": "cd src\nmake"}, Preview(kind="command", text="cd src\nmake"), summary="cd src\nmake")
+    for title, asked in (
+        ("Edit src/x.py?", request({"path": "src/x.py"}, inside)),
+        ("Edit src/x.py?", request({"path": "/home/a/src/x.py"}, inside)),
+        ("Edit /other/src/x.py?", request({"path": "/other/src/x.py"}, inside)),
+        ("Edit x.py?", request({"path": "x.py"}, inside)),
+        ("Edit /etc/x?", request({"path": "/etc/x"}, outside)),
+        ("Create x.py?", request({"path": "x.py"}, created)),
+        ("Start a sub-agent to find all callers?", request({"task": "Find all callers."}).model_copy(update=AGENT)),
+        ("Start a sub-agent to API: list it?", request({"task": "API: list it"}).model_copy(update=AGENT)),
+        ("Use t?", request({})),
+        ("Run this command? · sub-agent explorer", command.model_copy(update={"agent": "explorer"})),
+        ("Run this command? · asked by #2 Check it", command.model_copy(update={"agent": "#2 Check it"})),
+        ("Run this command for you?", command.model_copy(update={"agent": "you"})),
+    ):
+        assert request_title(asked) == title
+    assert request_in_short(command) == "Run this command? cd src ⏎ make"
 
-def test_the_lines_of_a_command_stay_apart_in_the_announcement() -> None:
-    asked = request({"command": "cd src\nmake"}, Preview(kind="command", text="cd src\nmake"), summary="cd src\nmake")
-
-    assert request_in_short(asked) == "Run this command? cd src ⏎ make"
-
-
-def test_a_note_on_the_execution_follows_the_command() -> None:
-    asked = request({"command": "make"}, Preview(kind="command", text="make", note="runs in the sandbox\u202e"))
-
-    assert shown(asked) == [" make", "runs in the sandbox\\u202e"]
-
-
-def test_a_preview_that_is_not_the_input_does_not_hide_the_input() -> None:
-    asked = request({"command": "rm -rf /"}, Preview(kind="command", text="ls"))
-
-    assert shown(asked) == [" ls", "", "command  rm -rf /"]
+    # Names that the title cuts are shown whole.
+    rows = shown(request({"n" * 70: "value"}).model_copy(update={"tool": "t" * 70}), 60)
+    assert "".join(row.replace("↪", "").removeprefix("tool").strip() for row in rows[:2]) == "t" * 70
+    assert "n" * 70 in "".join(row.removeprefix("↪") for row in rows)
 
 
 def test_a_target_that_the_title_names_is_not_named_again() -> None:
@@ -78,31 +116,6 @@ def test_a_target_that_the_title_names_is_not_named_again() -> None:
     assert touched("x.py", targets=both) == ["touches  /home/a/y.py"]
 
 
-@table(
-    ("path", "title"),
-    [
-        ("src/x.py", "Edit src/x.py?"),
-        ("/home/a/src/x.py", "Edit src/x.py?"),
-        ("/other/src/x.py", "Edit /other/src/x.py?"),
-        ("x.py", "Edit x.py?"),
-    ],
-)
-def test_the_title_names_a_file_of_the_workspace_without_the_workspace(path: str, title: str) -> None:
-    text = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1 +1 @@\n-a\n+b\n"
-    asked = request({"path": path}, Preview(kind="diff", text=text, path="/home/a/src/x.py"))
-    outside = Preview(kind="diff", text=text.replace("src/x.py", "etc/x"), path="/etc/x")
-
-    assert request_title(asked) == title
-    assert request_title(request({"path": "/etc/x"}, outside)) == "Edit /etc/x?"
-
-
-def test_a_long_path_is_shown_whole_with_its_target() -> None:
-    path = "src/" * 10 + "x.py"
-    rows = shown(request({"path": path}, Preview(kind="diff", text=DIFF, path=f"/w/{path}")), 70)
-
-    assert rows[:2] == [f"path  {path}", f"touches  /w/{path}"]
-
-
 def test_a_target_that_the_command_spells_is_not_named_again() -> None:
     def touched(command: str, *targets: str) -> list[str]:
         asked = request({"command": command}, Preview(kind="command", text=command), targets=targets)
@@ -115,6 +128,7 @@ def test_a_target_that_the_command_spells_is_not_named_again() -> None:
     assert [row.plain.rstrip() for row in ApprovalRows(inside, "/w").rows(60)] == ["touches  b/c", "         /w2/d"]
 
 
+@pytest.mark.slow
 def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
     diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n"
     preview = Preview(kind="diff", text=diff, path="/x")
@@ -129,32 +143,25 @@ def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
     assert covered({"old": "two", "new": "one"}) == ["all of old, new"]
     assert "old  tw   touches  /x" in shown(request({"old": "tw"}, preview))
 
-
-@pytest.mark.slow
-def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() -> None:
-    def asked(content: str) -> ApprovalRequest:
-        preview = Preview(kind="diff", text=diff_of("", content, "a/x", "b/x"), path="/x")
-        return request({"content": content}, preview)
-
-    def look(content: str) -> list[str]:
-        return shown(asked(content))
-
+    # What differs beyond the part of a change that is read is shown whole.
     half = "a\nb\n" * (MAX_LINES // 2)
+    long = [f"{half}a\nb\n", f"{half}b\na\n"]
+    previews = [Preview(kind="diff", text=diff_of("", one, "a/x", "b/x"), path="/x") for one in long]
+    one, other = (shown(request({"content": text}, changed)) for text, changed in zip(long, previews, strict=True))
+    assert one != other
 
-    assert look(half + "a\nb\n") != look(half + "b\na\n")
-    assert line_counts(asked("a\nb\n" * (MAX_LINES // 4))) == f" +{MAX_LINES // 2}"
 
+def test_what_a_change_has_besides_lines_is_visible() -> None:
+    note = "it was UTF-16\nit is UTF-8"
+    preview = Preview(kind="diff", text=diff_of("a\n", "b\r\n", "a/x", "b/x"), path="/x", note=note)
+    rows = shown(request({}, preview), 80)
+    start = next(place for place, row in enumerate(rows) if row.startswith("! Line"))
+    assert rows[start : start + 3] == ["! Line endings change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
 
-def test_without_empty_rows_it_is_as_complete() -> None:
-    asked = request(
-        {"path": "x"},
-        Preview(kind="diff", text=DIFF, path="/x"),
-        parts=(DecisionPart(text="a", decision="ask", reason="r"),),
-    )
-    rows = ApprovalRows(asked)
-
-    assert [row for row in rows.rows(60) if row.plain] == rows.rows(60, spaced=False)
-    assert len(rows.rows(60)) == len(rows.rows(60, spaced=False)) + 1
+    ends = diff_of("", "a\rb\x85c\u2028d\u2029e", "a/x", "b/x")
+    rows = shown(request({}, Preview(kind="diff", text=ends)), 80)
+    assert "1 + a\\x0db\\x85c\\u2028d\\u2029e" in rows
+    assert "No newline at end of file" in rows
 
 
 def part(text: str, decision: Verdict = "ask", reason: str = "", **fields: Any) -> DecisionPart:
@@ -223,32 +230,6 @@ def test_the_trace_is_there_on_request() -> None:
     assert shown(request({}, reason="no rule"), with_trace=True)[2:] == ["· no rule"]
 
 
-def test_letters_of_other_scripts_are_named() -> None:
-    command = "cat \u0441\u043e\u0440\u0443"
-
-    assert "! has letters that are not Latin: Cyrillic" in shown(
-        request({"command": command}, Preview(kind="command", text=command))
-    )
-
-
-def test_every_kind_of_value_is_shown() -> None:
-    rows = shown(request({"empty": "", "many": "a\nb", "flag": True, "list": [1, 2], "none": None}))
-
-    assert rows == [
-        "empty  (empty)",
-        "many",
-        " a",
-        " b",
-        "flag  true",
-        "list",
-        " [",
-        "   1,",
-        "   2",
-        " ]",
-        "none  null",
-    ]
-
-
 texts = st.text(st.sampled_from("ab \t\n\\\x1b\u202e\u200b日{}[]"), max_size=60)
 
 
@@ -305,36 +286,16 @@ def test_two_lists_of_targets_never_look_the_same(one: list[str], other: list[st
     assert (look(one) == look(other)) == (one == other)
 
 
-def test_a_text_that_reads_like_another_value_is_named_a_text() -> None:
-    assert shown(request({"a": True, "b": 1, "c": None})) == ["a  true", "b  1", "c  null"]
-    assert shown(request({"a": "true", "b": "1", "c": "null", "d": "truth"})) == [
-        "a (text)  true",
-        "b (text)  1",
-        "c (text)  null",
-        "d  truth",
-    ]
+def test_dangers_of_parts_secrets_and_paths_outside_are_marked() -> None:
+    def marks(command: str, *parts: DecisionPart, reason: str = "") -> tuple[str, ...]:
+        preview = Preview(kind="command", text=command) if command else None
+        return danger_marks(request({"command": command}, preview, parts=parts, reason=reason))
 
-
-def test_names_that_the_title_cuts_are_shown_whole() -> None:
-    rows = shown(request({"n" * 70: "value"}).model_copy(update={"tool": "t" * 70, "agent": "main"}), 60)
-
-    assert "".join(row.replace("↪", "").removeprefix("tool").strip() for row in rows[:2]) == "t" * 70
-    assert "n" * 70 in "".join(row.removeprefix("↪") for row in rows)
-
-
-def test_changes_besides_the_lines_are_listed_in_the_head() -> None:
-    preview = Preview(
-        kind="diff", text=diff_of("a\n", "b\r\n", "a/x", "b/x"), path="/x", note="it was UTF-16\nit is UTF-8"
-    )
-
-    rows = shown(request({}, preview), 80)
-    start = next(place for place, row in enumerate(rows) if row.startswith("! Line"))
-    assert rows[start : start + 3] == ["! Line endings change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
-
-
-def test_ends_of_lines_that_are_none_here_are_visible_inside_a_line() -> None:
-    change = diff_of("", "a\rb\x85c\u2028d\u2029e", "a/x", "b/x")
-    rows = shown(request({}, Preview(kind="diff", text=change)), 80)
-
-    assert "1 + a\\x0db\\x85c\\u2028d\\u2029e" in rows
-    assert "No newline at end of file" in rows
+    removes, leaves = "deletes files", "outside the workspace"
+    parts = (part("rm a", dangers=(removes,)), part("rm ../b", dangers=(removes, leaves)), part("make"))
+    assert marks("rm a; rm ../b; make", *parts) == (removes, leaves), "each is named once"
+    assert marks("cat .env") == marks("cat ~/.ssh/id_rsa") == ("may show secrets",)
+    assert marks("ls form") == ()
+    outside = "outside the workspace: /etc/hosts; no rule allows changing it"
+    assert marks("", reason=outside) == ("outside the workspace",)
+    assert marks("", reason="~/x is private: it is ours") == ("may hold secrets",)

@@ -257,23 +257,6 @@ def _answers(desk: Desk, opened: Sequence[Question], seed: int) -> list[Key]:
     return answers
 
 
-@pytest.mark.slow
-@table("block", range(4))
-def test_a_sentence_answers_nothing_and_arrives_whole(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(block, SCHEDULES, 4):
-        desk = Desk(seed)
-        _opened(desk, monkeypatch)
-        for _ in range(desk.random.randint(1, 5)):
-            desk.after(desk.random.uniform(0, 1), desk.ask)
-        sentence, moment = desk.random.choice(SENTENCES), 3.0
-        for letter in sentence:
-            desk.after(moment, lambda letter=letter, desk=desk: desk.press(letter))
-            moment += desk.random.uniform(0.02, 0.49)
-        desk.run()
-
-        assert (desk.decided, desk.draft) == ([], sentence), f"seed {seed}"
-
-
 def test_a_held_key_and_one_question_less_than_answers_make_text(monkeypatch: pytest.MonkeyPatch) -> None:
     for times in (
         [2 + 0.03 * number for number in range(40)],

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from tests.support.table import table
-from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
+from tui_agent.protocol.prompt_references import RESERVED_COMMANDS
 from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import COMMANDS, commands_for, slash_commands
 

@@ -15,6 +15,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.transcript.transcript_model import Part
@@ -48,7 +49,9 @@ def test_the_last_words_hold_no_value(caplog: pytest.LogCaptureFixture) -> None:
 
 def app_on(bus: EventBus, *, log_file: Path | None) -> TuiAgentApp:
     return TuiAgentApp(
-        AgentBridge(FakeAgent(), bus), surroundings=TerminalEnvironment(reduced_motion=True), log_file=log_file
+        AgentBridge(FakeAgent(), bus),
+        ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True)),
+        log_file=log_file,
     )
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.message import Message
 
+from tests.support.table import table
 from tests.ui.open_bench import bench_of
 from tests.ui.still import FakeAgent, bridge_to
 from tests.ui.story import working
@@ -16,16 +17,9 @@ from tui_agent.protocol.events import MessageDelta, Noticed
 from tui_agent.protocol.facts.page_facts import DefinitionFact
 from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents
-
-
-class Unready(ScriptedProvider):
-    """A provider that cannot be prepared."""
-
-    async def prepare(self) -> None:
-        raise ProviderError("there is no key", kind="authentication")
 
 
 def told(bus: EventBus) -> list[str]:
@@ -49,19 +43,7 @@ async def turns(number: int = 20) -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
-    agent = FakeAgent()
-    agent.refusal = AlreadyRunningError()
-    bridge = AgentBridge(agent, EventBus())
-    bridge.submit("words")
-
-    async with serving(bridge):
-        await turns()
-
-    assert [message.text for message in agent.waiting_messages] == ["words"]
-
-
-async def test_calls_that_waited_for_approval_when_the_program_ended_come_before_the_first_prompt() -> None:
+async def test_calls_that_waited_when_the_program_ended_come_before_the_first_prompt() -> None:
     agent = FakeAgent()
     agent.pending_calls = [ApprovalRequest(call_id="c1", digest="d", tool="write", args={})]
     bridge = AgentBridge(agent, EventBus())
@@ -69,13 +51,25 @@ async def test_calls_that_waited_for_approval_when_the_program_ended_come_before
 
     async with serving(bridge):
         await turns()
+        assert agent.asked == [("run", None), ("run", "one")]
 
-    assert agent.asked == [("run", None), ("run", "one")]
+        agent.refusal = AlreadyRunningError()
+        bridge.submit("words")
+        await turns()
+        assert [message.text for message in agent.waiting_messages] == ["words"], "it steers a run that it meets"
+
+    bridge.requeue("follow_up", "later")
+    assert [message.kind for message in agent.waiting_messages] == ["steer", "follow_up"]
+    assert not bridge.status.running, "a message of a resumed session is queued without a run"
 
 
-async def test_a_refused_run_is_reported_and_the_next_one_served() -> None:
+@table(
+    ("refusal", "words"),
+    [(ConfigurationError("there is nothing to say"), ["there is nothing to say"]), (asyncio.CancelledError(), [])],
+)
+async def test_a_run_that_fails_is_reported_and_the_next_one_served(refusal: BaseException, words: list[str]) -> None:
     agent, bus = FakeAgent(), EventBus()
-    agent.refusal = ConfigurationError("there is nothing to say")
+    agent.refusal = refusal
     bridge = AgentBridge(agent, bus)
     bridge.submit("one")
 
@@ -85,61 +79,25 @@ async def test_a_refused_run_is_reported_and_the_next_one_served() -> None:
         bridge.submit("two")
         await turns()
 
-    assert told(bus) == ["there is nothing to say"]
+    assert told(bus) == words
     assert agent.asked == [("run", "one"), ("run", "two")]
 
 
-async def test_a_cancelled_run_does_not_end_the_service() -> None:
-    agent = FakeAgent()
-    agent.refusal = asyncio.CancelledError()
-    bridge = AgentBridge(agent, EventBus())
-    bridge.submit("one")
+async def test_a_refused_mode_a_provider_that_is_not_ready_and_a_crash_are_reported() -> None:
+    class Unready(ScriptedProvider):
+        async def prepare(self) -> None:
+            raise ProviderError("there is no key", kind="authentication")
 
-    async with serving(bridge):
-        await turns()
-        agent.refusal = None
-        bridge.submit("two")
-        await turns()
-
-    assert agent.asked == [("run", "one"), ("run", "two")]
-
-
-async def test_send_now_without_a_run_and_messages_does_nothing() -> None:
-    agent = FakeAgent()
-    bridge = AgentBridge(agent, EventBus())
-
-    bridge.send_now()
-
-    assert not bridge.status.running
-
-
-@pytest.mark.parametrize("kind", ["steer", "follow_up"])
-def test_a_message_of_a_resumed_session_is_queued_without_a_run(kind: str) -> None:
-    agent = FakeAgent()
-    bridge = AgentBridge(agent, EventBus())
-
-    bridge.requeue("steer" if kind == "steer" else "follow_up", "later")
-
-    assert [message.kind for message in agent.waiting_messages] == [kind]
-    assert not bridge.status.running
-
-
-def test_a_mode_that_the_agent_refuses_is_reported() -> None:
     agent, bus = FakeAgent(), EventBus()
+    bridge = AgentBridge(agent, bus)
     agent.refusal = ConfigurationError("this agent has no policy")
-
-    AgentBridge(agent, bus).set_mode(PermissionMode.PLAN)
-
-    assert told(bus) == ["this agent has no policy"]
-
-
-async def test_a_provider_that_is_not_ready_is_a_warning() -> None:
-    agent, bus = FakeAgent(), EventBus()
+    bridge.set_mode(PermissionMode.PLAN)
     agent.provider = Unready()
+    await bridge.warm_up()
+    bridge.report_crash(RuntimeError("boom"))
 
-    await AgentBridge(agent, bus).warm_up()
-
-    assert told(bus) == ["there is no key"]
+    crash = "internal error: RuntimeError: boom. The conversation was kept; send your message again."
+    assert told(bus) == ["this agent has no policy", "there is no key", crash]
 
 
 async def test_a_warm_bridge_leaves_no_validator_to_the_first_prompt() -> None:
@@ -152,14 +110,6 @@ async def test_a_warm_bridge_leaves_no_validator_to_the_first_prompt() -> None:
 
     assert list(unbuilt_models()) == []
     assert Late(text="a").text == "a"
-
-
-def test_a_crash_is_reported() -> None:
-    bus = EventBus()
-
-    AgentBridge(FakeAgent(), bus).report_crash(RuntimeError("boom"))
-
-    assert told(bus) == ["internal error: RuntimeError: boom. The conversation was kept; send your message again."]
 
 
 async def test_the_past_comes_before_the_present() -> None:
@@ -261,7 +211,7 @@ async def test_messages_behind_a_prompt_to_a_pending_agent_are_queued_as_behind_
 # --- commands of the user ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cancelled", [False, True])
+@table("cancelled", [False, True])
 async def test_messages_queued_during_a_command_are_sent_unless_it_was_cancelled(cancelled: bool) -> None:
     class Busy(FakeAgent):
         async def run_command(

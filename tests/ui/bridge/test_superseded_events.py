@@ -16,7 +16,7 @@ from tests.ui.row_kit import FoldWithLedger
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes
 from tui_agent.protocol.events import MessageDelta, RequestBuilt, StatusChanged
-from tui_agent.protocol.lazy_events import LAST_COUNTS, drop_superseded
+from tui_agent.protocol.past_session import LAST_COUNTS, drop_superseded
 from tui_agent.ui.state import call_ledger, queued_messages, run_times
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.transcript.transcript_fold import HANDLED_EVENTS

@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
-from typing import ClassVar
 
 from textual import on
 from textual.pilot import Pilot
@@ -14,8 +12,7 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tui_agent.protocol.facts.screen_facts import FirstPage, SessionOffer
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.chat import chat_body
-from tui_agent.ui.chat.app_requests import SessionRequested
+from tui_agent.ui.chat.chat_options import ChatOptions, SessionRequested
 from tui_agent.ui.chat.first_page import Welcome
 
 PAGE = FirstPage(
@@ -28,14 +25,10 @@ PAGE = FirstPage(
 class PageApp(TuiAgentApp):
     """Notes which sessions the user asked for."""
 
-    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [Path(chat_body.__file__).with_name("chat.tcss")]
-
     def __init__(self, page: FirstPage, kept: list[str], refusal: str) -> None:
-        super().__init__(
-            bridge_to(FakeAgent()),
-            sessions=PageService(page, kept, refusal),
-            surroundings=TerminalEnvironment(reduced_motion=True),
-        )
+        terminal = TerminalEnvironment(reduced_motion=True)
+        options = ChatOptions(sessions=PageService(page, kept, refusal), surroundings=terminal)
+        super().__init__(bridge_to(FakeAgent()), options)
         self.requests: list[tuple[str, str]] = []
 
     @on(SessionRequested)
@@ -81,13 +74,6 @@ async def shown(
         yield Shown(app, pilot, kept)
 
 
-async def test_tab_and_enter_resume_a_session() -> None:
-    async with shown() as page:
-        await page.pilot.press("tab", "down", "enter")
-        assert any(row.startswith("›") and "write the docs" in row for row in page.rows)
-        assert page.app.requests == [("resume", "s2")]
-
-
 async def test_a_starter_is_put_into_the_composer_and_not_sent() -> None:
     async with shown() as page:
         await page.pilot.press("tab", "down", "down", "down", "down", "down", "enter")
@@ -107,12 +93,16 @@ async def test_a_click_on_an_offer_chooses_it() -> None:
         assert page.app.requests == [("resume", "s1")]
 
 
-async def test_typing_on_the_page_goes_to_the_composer() -> None:
+async def test_typing_on_the_page_goes_to_the_composer_and_enter_resumes_a_session() -> None:
     async with shown() as page:
         await page.pilot.press("tab", "h", "i")
         assert page.draft == "hi"
         await page.pilot.press("ctrl+c", "tab", "escape")
         assert page.app.focused is page.app.chat.entry.composer
+
+        await page.pilot.press("tab", "down", "enter")
+        assert any(row.startswith("›") and "write the docs" in row for row in page.rows)
+        assert page.app.requests == [("resume", "s2")]
 
 
 async def test_the_first_run_explains_the_modes_and_offers_themes() -> None:

@@ -3,10 +3,8 @@
 from pathlib import Path
 
 from tests.support.table import table
-from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage
 from tests.ui.still import notes
-from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
 
@@ -17,17 +15,6 @@ def place(on_stage: Stage, folder: Path) -> None:
 
 def shown(on_stage: Stage) -> str:
     return " ".join(notes(on_stage.app))
-
-
-async def test_init_asks_the_model_to_write_the_file(tmp_path: Path) -> None:
-    async with stage(["Written."]) as on_stage:
-        place(on_stage, tmp_path)
-        await on_stage.say("/init")
-        await on_stage.settled()
-
-        [prompt] = on_stage.told()
-        assert prompt.startswith("Write AGENTS.md at the root of this project")
-        assert on_stage.draft == ""
 
 
 async def test_init_does_not_overwrite_a_file_unasked(tmp_path: Path) -> None:
@@ -74,22 +61,3 @@ async def test_init_waits_for_the_run(tmp_path: Path) -> None:
         look.gate.set()
         await on_stage.settled()
         await on_stage.until(lambda: len(on_stage.told()) == 2)
-
-
-async def test_effort_shows_what_applies_and_passes_the_name_on() -> None:
-    class Models:
-        commands = ()
-
-        def choose_effort(self, name: str) -> str:
-            if name == "wild":
-                raise ConfigurationError("Unknown effort wild")
-            return f"effort {name or 'shown'}"
-
-    async with stage() as on_stage:
-        on_stage.chat.bridge.open(bench_of(on_stage.loop, on_stage.bus, models=Models()))
-        for typed, answer in (
-            ("/effort HIGH", "effort high"),
-            ("/effort wild", "Unknown effort wild"),
-        ):
-            await on_stage.say(typed)
-            await on_stage.until(lambda answer=answer: answer in shown(on_stage))

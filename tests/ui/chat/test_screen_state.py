@@ -13,14 +13,16 @@ from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDelta, RunStarted
-from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.messages import user_message
+from tui_agent.protocol.past_session import drop_superseded
+from tui_agent.ui.app.replay_app import ReplayApp
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
+from tui_agent.ui.replay.replay_screen import ReplayScreen
 from tui_agent.ui.replay.replay_timeline import ReplayTimeline
 
 SESSIONS = pytest.mark.parametrize("events", [play(FULL_SESSION), TOLD], ids=["session", "events of all kinds"])
@@ -55,7 +57,7 @@ def folded(events: Sequence[Envelope]) -> ScreenState:
 
 
 def app_on(bridge: AgentBridge) -> TuiAgentApp:
-    return TuiAgentApp(bridge, surroundings=TerminalEnvironment(reduced_motion=True))
+    return TuiAgentApp(bridge, ChatOptions(surroundings=TerminalEnvironment(reduced_motion=True)))
 
 
 @pytest.mark.slow

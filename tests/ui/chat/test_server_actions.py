@@ -9,7 +9,7 @@ from tests.ui.stage import stage
 from tests.ui.still import notes, pressing, still_app
 from tests.ui.story import Story
 from tui_agent.protocol.facts.page_facts import ServerFact
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.ui.dialogs import chooser_page, text_page
 from tui_agent.ui.dialogs.chooser_page import ServersPage
 from tui_agent.ui.dialogs.text_page import TextPage

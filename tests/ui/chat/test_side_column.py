@@ -38,10 +38,6 @@ def planned(story: Story, *states: str) -> Story:
     return story
 
 
-def rows_of(body: ChatBody) -> str:
-    return "\n".join(row.plain for row in body.side.plan.rows(40))
-
-
 async def test_nothing_that_comes_into_the_column_wraps_the_conversation_anew() -> None:
     async with shown(Story()) as (body, pilot):
         assert not is_shown(body)
@@ -66,22 +62,20 @@ async def test_nothing_that_comes_into_the_column_wraps_the_conversation_anew() 
 
 
 async def test_below_the_width_of_the_column_a_line_opens_it_over_the_conversation() -> None:
-    for size in ((60, 20), (80, 24), (109, 40)):
-        async with shown(working(), size) as (body, pilot):
+    async with shown(working()) as (body, pilot):
+        for size in ((60, 20), (80, 24), (109, 40)):
+            await pilot.resize_terminal(*size)
+            await drawn(pilot)
             assert not is_shown(body)
             assert body.strip.display
-            width = body.conversation.region.width
-
-            await pilot.press("ctrl+t")
-            await drawn(pilot)
-            assert is_shown(body)
-            assert body.panel.has_focus_within
-            assert body.conversation.region.width == width == size[0]
-            assert body.side.region.width == (60 if size[0] == 60 else 56)
-
-            await pilot.press("ctrl+t")
-            await drawn(pilot)
-            assert not is_shown(body)
+            for is_open in (True, False):
+                await pilot.press("ctrl+t")
+                await drawn(pilot)
+                assert is_shown(body) == is_open
+                assert body.conversation.region.width == size[0]
+                if is_open:
+                    assert body.panel.has_focus_within
+                    assert body.side.region.width == (60 if size[0] == 60 else 56)
 
 
 async def test_closed_by_a_key_it_stays_closed_until_it_is_opened() -> None:
@@ -104,7 +98,7 @@ async def test_closed_by_a_key_it_stays_closed_until_it_is_opened() -> None:
         assert body.panel.has_focus_within
 
 
-async def test_dragging_the_border_changes_the_width_for_the_session() -> None:
+async def test_the_mouse_and_keys_move_the_border_for_the_session() -> None:
     async with shown(working()) as (body, pilot):
         side = body.side
         border, row = side.region.x, 10
@@ -125,33 +119,16 @@ async def test_dragging_the_border_changes_the_width_for_the_session() -> None:
         await drawn(pilot)
         assert side.region.x == border - 10
 
-
-async def test_keys_move_the_border_as_far_as_the_conversation_allows() -> None:
-    async with shown(working()) as (body, pilot):
-        width = body.side.region.width
+        width = side.region.width
         await pilot.press("ctrl+t", "ctrl+left")
         await drawn(pilot)
-        assert body.side.region.width == width + 4
-
+        assert side.region.width == width + 4
         await pilot.press(*["ctrl+left"] * 20)
         await drawn(pilot)
-        assert body.conversation.region.width == 50
+        assert body.conversation.region.width == 50, "as far as the conversation allows"
         await pilot.press(*["ctrl+right"] * 30)
         await drawn(pilot)
-        assert body.side.region.width == 30
-
-
-async def test_the_plan_is_pinned_while_it_has_open_items() -> None:
-    story = planned(working(), "done", "in_progress", "pending")
-    async with shown(story) as (body, pilot):
-        assert body.side.plan.region.y < body.panel.region.y < body.side.times.region.y
-        assert body.side.plan.region.height == 4
-        assert "1 of 3 done" in rows_of(body)
-
-        planned(story, "done", "done")
-        chat_of(pilot).apply(story.envelopes[-1])
-        await drawn(pilot)
-        assert not body.side.plan.display
+        assert side.region.width == 30
 
 
 async def test_the_conversation_has_the_plan_only_where_the_column_does_not_show_it() -> None:
@@ -173,16 +150,3 @@ async def test_the_conversation_has_the_plan_only_where_the_column_does_not_show
         await drawn(pilot)
         assert shows_items()
         assert "plan  0 of 1 done" in body.strip.render().plain
-
-
-async def test_changed_files_are_listed_with_their_lines() -> None:
-    story = working()
-    for name in ("src/a.py", "src/b.py"):
-        story.tell(FileChanged(path=name, change="modified", call_id="c1", added=12, removed=4))
-    async with shown(story) as (body, _):
-        heading, newest, oldest = (row.plain.split() for row in body.side.files.rows(40))
-
-        assert heading == ["FILES"]
-        assert newest == ["src/b.py", "+12", "−4"]
-        assert oldest == ["src/a.py", "+12", "−4"]
-        assert body.panel.region.y < body.side.files.region.y < body.side.times.region.y

@@ -32,11 +32,11 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
+from tui_agent.ui.approval.approval_pages import ApprovalListScreen, ChangePartsScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.dialogs.answer_rules import PACE_SECONDS, PAUSE_SECONDS, Verdict
 from tui_agent.ui.dialogs.question_screen import QuestionScreen
@@ -179,7 +179,7 @@ def theatre(opened: list[Opened]) -> Generator[Theatre]:
         bridge: Any = AgentBridge()
         bridge.open(bench_of(agent, bus))
         surroundings = TerminalEnvironment(reduced_motion=True, clock=loop.time)
-        return TuiAgentApp(bridge, place=WorkingDirectory("~/shop", "main"), surroundings=surroundings), agent
+        return TuiAgentApp(bridge, ChatOptions(WorkingDirectory("~/shop", "main"), surroundings=surroundings)), agent
 
     app, agent = context.run(make)
     task = asyncio.Task(app.run_async(headless=True, size=(60, 16)), loop=loop, context=context)

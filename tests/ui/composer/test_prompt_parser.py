@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.table import table
-from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand, file_mentions
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
     SlashCall,

@@ -13,11 +13,9 @@ from tests.rewind.sessions import git_work_tree, kept_session
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.diffs import Diff, hunks_between, split_lines
-from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference
-from tui_agent.protocol.facts.rewind_facts import RewindOutcome
+from tui_agent.protocol.facts.change_facts import ChangedFile, ChangedFileList, DiffView, FileDifference, RewindOutcome
 from tui_agent.providers.scripted_provider import call
-from tui_agent.ui.dialogs.diff_screen import DiffScreen
-from tui_agent.ui.dialogs.file_diff_screen import BUSY, FileDiffScreen
+from tui_agent.ui.dialogs.diff_screen import BUSY, DiffScreen, FileDiffScreen
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.workbench.session_diff import SessionDiff
 
@@ -206,19 +204,19 @@ def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
 
 
 PICTURES = {
-    "list": ("down", "down", "down"),
-    "problem": ("down",),
-    "parts": ("down", "down", "down", "enter", "down", "space"),
+    "list": ((80, 24), ("down", "down", "down")),
+    "problem": ((120, 40), ("down",)),
+    "parts": ((80, 24), ("down", "down", "down", "enter", "down", "space")),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
 @pytest.mark.parametrize("state", PICTURES)
-def test_a_page_looks_as_it_should(snap_compare: Callable[..., Any], state: str, size: tuple[int, int]) -> None:
+def test_a_page_looks_as_it_should(snap_compare: Callable[..., Any], state: str) -> None:
     class Showing(HostApp):
         def on_mount(self) -> None:
             super().on_mount()
             self.push_screen(DiffScreen(Shown(), lambda: False, Clock()))  # pyright: ignore[reportArgumentType]
 
-    assert snap_compare(Showing(), terminal_size=size, run_before=pressing(*PICTURES[state]))
+    size, keys = PICTURES[state]
+    assert snap_compare(Showing(), terminal_size=size, run_before=pressing(*keys))

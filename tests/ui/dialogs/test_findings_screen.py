@@ -11,7 +11,7 @@ from tests.ui.dialogs.test_diff_screen import pressing
 from tests.ui.row_kit import HostApp
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import AgentEvent, RunEnded, RunStarted, ToolEnded
-from tui_agent.protocol.facts.finding_facts import REPORT_TOOL, Finding
+from tui_agent.protocol.facts.page_facts import REPORT_TOOL, Finding
 from tui_agent.ui.app.outside_programs import file_arguments
 from tui_agent.ui.base.app_type import FileEditRequested
 from tui_agent.ui.dialogs.findings_screen import FindingsScreen
@@ -45,13 +45,11 @@ class Host(HostApp):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
-@pytest.mark.parametrize("state", ["list", "code"])
+@pytest.mark.parametrize(("key", "size"), [("down", (120, 40)), ("enter", (80, 24))], ids=["list", "code"])
 def test_the_pages_look_as_they_should(
-    snap_compare: Callable[..., Any], tmp_path: Path, state: str, size: tuple[int, int]
+    snap_compare: Callable[..., Any], tmp_path: Path, key: str, size: tuple[int, int]
 ) -> None:
-    keys = ("enter",) if state == "code" else ("down",)
-    assert snap_compare(Host(tmp_path), terminal_size=size, run_before=pressing(*keys))
+    assert snap_compare(Host(tmp_path), terminal_size=size, run_before=pressing(key))
 
 
 @pytest.mark.slow

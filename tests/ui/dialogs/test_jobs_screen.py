@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import pytest
-
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.facts.page_facts import JobFact
@@ -19,16 +17,13 @@ ENDED = JobFact("bash_2", "make docs", "ended with exit code 0", False, 12.0, 31
 
 
 class Jobs:
-    """Background commands that record what is asked of them; implements `JobService`."""
+    """Background commands that record what is asked of them."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
     def list(self) -> tuple[JobFact, ...]:
         return (RUNNING, ENDED)
-
-    def send(self, call_id: str, /) -> tuple[str, str]:
-        return "", call_id
 
     def stop(self, task_id: str, /) -> str:
         self.asked.append(f"stop {task_id}")
@@ -104,39 +99,38 @@ async def test_a_click_on_the_label_of_a_key_is_the_key() -> None:
         await page.on.until(lambda: page.on.app.screen is page.on.chat)
 
 
-@pytest.mark.parametrize("label", ["ctrl+x stop", "ctrl+d detach"])
-async def test_a_double_click_does_not_confirm(label: str) -> None:
+async def test_a_double_click_a_held_key_and_a_click_for_the_focus_do_not_confirm() -> None:
     async with jobs_page() as page:
-        await page.click(label)
-        await page.click(label)
-        page.wait(RESTING_SECONDS - 0.1)
-        await page.click(label)
-        assert page.jobs.asked == []
-        page.wait(0.1)
-        await page.click(label)
-        await page.on.until(lambda: page.jobs.asked == [f"{label.split()[1]} bash_1"])
+        asked = page.jobs.asked
+        for label in ("ctrl+x stop", "ctrl+d detach"):
+            page.wait(CONFIRM_SECONDS + 1)
+            await page.click(label)
+            await page.click(label)
+            page.wait(RESTING_SECONDS - 0.1)
+            await page.click(label)
+            assert f"{label.split()[1]} bash_1" not in asked
+            page.wait(0.1)
+            await page.click(label)
+            await page.on.until(lambda label=label: asked[-1:] == [f"{label.split()[1]} bash_1"])
 
-
-async def test_a_click_that_brings_the_window_to_the_front_does_not_confirm() -> None:
-    async with jobs_page() as page:
+        asked.clear()
         await page.click("ctrl+x stop")
         page.wait(RESTING_SECONDS)
         page.on.app.app_focus = False
         page.on.app.app_focus = True
         await page.click("ctrl+x stop")
-        assert page.jobs.asked == []
+        assert asked == []
         page.wait(FOCUS_SECONDS + 0.1)
         await page.click("ctrl+x stop")
-        await page.on.until(lambda: page.jobs.asked == ["stop bash_1"])
+        await page.on.until(lambda: asked == ["stop bash_1"])
 
-
-@pytest.mark.parametrize("key", ["ctrl+x", "delete"])
-async def test_a_held_key_does_not_confirm(key: str) -> None:
-    async with jobs_page() as page:
-        for _ in range(20):
+        for key in ("ctrl+x", "delete"):
+            asked.clear()
+            page.wait(CONFIRM_SECONDS + 1)
+            for _ in range(20):
+                await page.on.pilot.press(key)
+                page.wait(0.03)
+            assert asked == []
+            page.wait(SEEN_SECONDS)
             await page.on.pilot.press(key)
-            page.wait(0.03)
-        assert page.jobs.asked == []
-        page.wait(SEEN_SECONDS)
-        await page.on.pilot.press(key)
-        await page.on.until(lambda: page.jobs.asked == ["stop bash_1"])
+            await page.on.until(lambda: asked == ["stop bash_1"])

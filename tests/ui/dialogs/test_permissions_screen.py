@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.support.table import table
 from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
@@ -71,32 +70,26 @@ async def test_hits_count_calls_live_and_enter_lists_them() -> None:
         await on_stage.until(lambda: on_stage.app.screen is screen)
 
 
-async def test_a_rule_of_the_session_is_removed_at_once_and_that_is_shown() -> None:
-    async with page() as (on_stage, screen, service):
-        await on_stage.pilot.press("down", "down", "down", "down", "down", "down", "ctrl+x")
-
-        await on_stage.until(lambda: "Removed: allow bash(make:*)" in text_of(screen, "state"))
-        assert OWN not in service.facts.rules
-        assert "make" not in text_of(screen, "body")
-
-
-async def test_any_other_rule_stays_and_the_page_says_where_it_comes_from() -> None:
+async def test_a_rule_of_the_session_is_removed_and_added_and_any_other_says_where_it_comes_from() -> None:
     reasons = {1: "built in", 2: "delete it from /home/you", 5: "option --allow", 8: "/mode changes the mode"}
     async with page() as (on_stage, screen, service):
         before = service.facts
         for downs, why in reasons.items():
             await on_stage.pilot.press("home", *["down"] * downs, "ctrl+x")
-
             await on_stage.until(lambda why=why: why in text_of(screen, "state"))
             assert service.facts == before
 
+        await on_stage.pilot.press("home", *["down"] * 6, "ctrl+x")
+        await on_stage.until(lambda: "Removed: allow bash(make:*)" in text_of(screen, "state"))
+        assert OWN not in service.facts.rules
+        assert "make" not in text_of(screen, "body")
 
-async def test_a_typed_rule_is_added_and_selected() -> None:
-    async with page() as (on_stage, screen, service):
         await on_stage.pilot.press("a")
-        await on_stage.type("deny edit(x)")
+        await on_stage.type("bash(make)")
         await on_stage.pilot.press("enter")
-
+        await on_stage.until(lambda: "did you mean" in text_of(screen, "state"))
+        assert OWN not in service.facts.rules
+        await on_stage.pilot.press(*["backspace"] * 10, *"deny", "space", *"edit(x)", "enter")
         await on_stage.until(lambda: "Added for this session: deny edit(x)" in text_of(screen, "state"))
         assert service.facts.rules[-1].text == "edit(x)"
         assert screen.selected is not None
@@ -104,50 +97,31 @@ async def test_a_typed_rule_is_added_and_selected() -> None:
         assert on_stage.draft == ""
 
 
-async def test_a_rule_that_is_wrong_is_refused_and_its_text_stays() -> None:
-    async with page() as (on_stage, screen, service):
-        before = service.facts
-        await on_stage.pilot.press("a")
-        await on_stage.type("bash(make)")
-        await on_stage.pilot.press("enter")
-
-        await on_stage.until(lambda: "did you mean" in text_of(screen, "state"))
-        assert service.facts == before
-        await on_stage.pilot.press("escape")
-        assert isinstance(on_stage.app.screen, PermissionsScreen)
-        await on_stage.pilot.press("escape")
-        await on_stage.until(lambda: not isinstance(on_stage.app.screen, PermissionsScreen))
-
-
-async def test_a_question_that_comes_up_meanwhile_is_announced() -> None:
+async def test_the_page_follows_the_mode_and_announces_a_question() -> None:
     async with page() as (on_stage, screen, _):
+        on_stage.chat.bridge.set_mode(PermissionMode.PLAN)
+        await on_stage.until(lambda: "mode plan" in text_of(screen, "heading"))
+        assert "every other change" in text_of(screen, "body")
+
         decide(on_stage, "c1", None, decision="ask")
         on_stage.bus.publish(
             ApprovalRequested(request_id="q1", call_id="c1", digest="d", tool="bash", args={"command": "make"})
         )
-
         await on_stage.until(lambda: "▲ 1 call needs you · esc, then ctrl+y" in text_of(screen, "state"))
         assert isinstance(on_stage.app.screen, PermissionsScreen)
 
 
-async def test_the_mode_is_that_of_the_moment() -> None:
-    async with page() as (on_stage, screen, _):
-        on_stage.chat.bridge.set_mode(PermissionMode.PLAN)
-
-        await on_stage.until(lambda: "mode plan" in text_of(screen, "heading"))
-        assert "every other change" in text_of(screen, "body")
-
-
-@table("size", [(20, 6), (40, 10), (60, 16), (200, 60)])
-async def test_the_page_works_at_any_size(size: tuple[int, int]) -> None:
+async def test_the_page_works_at_any_size() -> None:
     hostile = RuleFact("allow", "bash(echo [red]\x1b[31m\u202e:*)", "granted for the session", is_session=True)
-    async with page(FakeRules(hostile), size=size) as (on_stage, screen, service):
-        await on_stage.pilot.press("a")
-        await on_stage.type("deny edit(y)")
-        await on_stage.pilot.press("enter")
-        await on_stage.until(lambda: len(service.facts.rules) == 6)
-        await on_stage.pilot.press("up", "enter", "escape", "ctrl+x")
-        await on_stage.until(lambda: len(service.facts.rules) == 5)
-        assert "\x1b" not in text_of(screen, "body")
-        for name in ("body", "detail", "state", "keys"):
-            assert all(len(row) <= size[0] for row in text_of(screen, name).splitlines())
+    async with page(FakeRules(hostile), size=(20, 6)) as (on_stage, screen, service):
+        for size in ((20, 6), (40, 10), (200, 60)):
+            await on_stage.pilot.resize_terminal(*size)
+            await on_stage.pilot.press("a")
+            await on_stage.type("deny edit(y)")
+            await on_stage.pilot.press("enter")
+            await on_stage.until(lambda: len(service.facts.rules) == 6)
+            assert "\x1b" not in text_of(screen, "body")
+            await on_stage.pilot.press("enter", "escape", "ctrl+x")
+            await on_stage.until(lambda: len(service.facts.rules) == 5)
+            for name in ("body", "detail", "state", "keys"):
+                assert all(len(row) <= size[0] for row in text_of(screen, name).splitlines())

@@ -1,4 +1,4 @@
-"""`/report` and `/tools` as the user sees them."""
+"""`/report` as the user sees it."""
 
 from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
@@ -8,7 +8,6 @@ from tests.ui.trial_story import formatted, settle, trial
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, RunStarted
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, StepReport, ToolCallReport
-from tui_agent.ui.dialogs.chooser_page import ChooserPage
 from tui_agent.ui.dialogs.info_pages import ReportPage, kept_text
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
 from tui_agent.ui.dialogs.text_page import TextPage
@@ -41,12 +40,16 @@ async def open_report(on_stage: Stage) -> None:
     await on_stage.until(lambda: isinstance(on_stage.app.screen, ReportPage))
 
 
-async def test_the_report_has_the_time_that_questions_waited() -> None:
+async def test_the_report_has_the_time_that_questions_waited_and_a_key_shows_all_rules() -> None:
     async with stage(["hello"]) as on_stage:
         set_up(on_stage)
+        await on_stage.say("/report")
+        await on_stage.until(lambda: not on_stage.draft)
+        assert not isinstance(on_stage.app.screen, TextPage), "without a run and a question there is none"
+
         await on_stage.say("go")
         await on_stage.settled()
-        await ask(on_stage, None)
+        await ask(on_stage, "bash(git status:*)")
         on_stage.bus.publish(RunStarted(input="x", trigger="prompt", model="m", mode=PermissionMode.ASK))
         await on_stage.until(lambda: on_stage.chat.state.times.in_progress)
         await open_report(on_stage)
@@ -54,81 +57,31 @@ async def test_the_report_has_the_time_that_questions_waited() -> None:
         text = text_of(on_stage)
         assert "this run      no questions" in text
         assert "session       12 s · 1 question · median answer after 12 s" in text
-        assert "would have answered" not in text
+        assert "would have answered" not in text, "the rule is in force"
         assert "said: hello" in text
-
-
-async def test_a_key_adds_the_rule_that_would_have_saved_most() -> None:
-    async with stage() as on_stage:
-        rules = set_up(on_stage)
-        await ask(on_stage, "bash(make:*)\nedit(/out/**)")
-        await open_report(on_stage)
-        assert "allow bash(make:*) and edit(/out/**) would have answered 1 question and saved 12 s" in text_of(on_stage)
-
-        await on_stage.pilot.press("ctrl+a")
-        await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
-        assert [fact.text for fact in rules.facts.rules if fact.is_session] == ["bash(make:*)", "edit(/out/**)"]
-
-        await on_stage.pilot.press("ctrl+a")
-        assert len([fact for fact in rules.facts.rules if fact.is_session]) == 2
-
-
-async def test_only_the_missing_part_of_a_rule_is_added() -> None:
-    async with stage() as on_stage:
-        rules = set_up(on_stage)
-        await ask(on_stage, "bash(git status:*)\nbash(make:*)")
-        await open_report(on_stage)
-        await on_stage.pilot.press("ctrl+a")
-
-        await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
-        assert [fact.text for fact in rules.facts.rules if fact.is_session] == ["bash(make:*)"]
-
-
-async def test_a_rule_that_is_in_force_is_not_suggested() -> None:
-    async with stage() as on_stage:
-        set_up(on_stage)
-        await ask(on_stage, "bash(git status:*)")
-        await open_report(on_stage)
-
-        assert "would have" not in text_of(on_stage)
-        assert "p shows all rules" in text_of(on_stage)
-        await on_stage.pilot.press("ctrl+a")
-        assert isinstance(on_stage.app.screen, ReportPage)
-
-
-async def test_a_key_leads_to_the_permissions_and_back() -> None:
-    async with stage() as on_stage:
-        set_up(on_stage)
-        await ask(on_stage, None)
-        await open_report(on_stage)
-        await on_stage.pilot.press("p")
+        assert "p shows all rules" in text
+        await on_stage.pilot.press("ctrl+a", "p")
         await on_stage.until(lambda: isinstance(on_stage.app.screen, PermissionsScreen))
-
         await on_stage.pilot.press("escape")
         await on_stage.until(lambda: isinstance(on_stage.app.screen, ReportPage))
 
 
-async def test_without_a_run_and_a_question_there_is_no_report() -> None:
-    async with stage() as on_stage:
-        set_up(on_stage)
-        await on_stage.say("/report")
-        await on_stage.until(lambda: not on_stage.draft)
+async def test_a_key_adds_what_is_missing_of_the_rule_that_would_have_saved_most() -> None:
+    for asked, added in (
+        ("bash(make:*)\nedit(/out/**)", ["bash(make:*)", "edit(/out/**)"]),
+        ("bash(git status:*)\nbash(make:*)", ["bash(make:*)"]),
+    ):
+        async with stage() as on_stage:
+            rules = set_up(on_stage)
+            await ask(on_stage, asked)
+            await open_report(on_stage)
+            words = f"allow {' and '.join(asked.split(chr(10)))} would have answered 1 question and saved 12 s"
+            assert words in text_of(on_stage)
 
-        assert not isinstance(on_stage.app.screen, TextPage)
-
-
-async def test_tools_are_listed_before_the_first_call() -> None:
-    async with stage() as on_stage:
-        set_up(on_stage)
-        await on_stage.say("/tools")
-        await on_stage.until(lambda: isinstance(on_stage.app.screen, ChooserPage) and on_stage.app.screen.selected)
-        assert isinstance(on_stage.app.screen, ChooserPage)
-
-        texts = {item.id: " ".join(row.plain for row in item.rows(200)) for item in on_stage.app.screen.all_items}
-        assert "only reads, runs beside others" in texts["read"]
-        assert "inside the workspace it runs" in texts["read"]
-        assert "can change things" in texts["edit"]
-        assert "deny bash(git push:*)" in texts["bash"]
+            await on_stage.pilot.press("ctrl+a")
+            await on_stage.until(lambda on=on_stage: "now applies for this session" in text_of(on))
+            await on_stage.pilot.press("ctrl+a")
+            assert [fact.text for fact in rules.facts.rules if fact.is_session] == added
 
 
 def test_a_long_list_of_kept_files_is_cut() -> None:

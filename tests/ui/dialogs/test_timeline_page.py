@@ -1,14 +1,10 @@
 """The timeline as a page: zoom, pan, follow, legend and totals."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.pilot import Pilot
 
-from tests.ui.still import drawn, notes, shown, still_app
+from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.dialogs.timeline_page import TimelineScreen, head_rows, lane_row, summary_rows
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
@@ -18,60 +14,39 @@ from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.rows_view import RowsView
 
 
-@asynccontextmanager
-async def page(story: Story, size: tuple[int, int] = (100, 30)) -> AsyncIterator[tuple[Pilot[None], TimelineScreen]]:
-    app = still_app(story, running=True)
-    async with app.run_test(size=size) as pilot:
-        await shown(pilot)
-        await pilot.press("slash", *"timeline", "enter")
-        while not isinstance(app.screen, TimelineScreen):
-            await pilot.pause()
-        await drawn(pilot)
-        screen = app.screen
-        assert isinstance(screen, TimelineScreen)
-        yield pilot, screen
-
-
 def text_of(screen: TimelineScreen, name: str) -> str:
     view = screen.query_one(f"#timeline-{name}", RowsView)
     rows = [view.line_at(row) for row in range(view.total)]
     return "\n".join(row.plain for row in rows if row is not None)
 
 
-async def test_every_call_has_a_lane_with_its_name_and_the_signs_are_explained() -> None:
+async def test_a_lane_for_each_call_and_the_keys_that_choose_the_part_that_is_shown() -> None:
     story = working()
     story.queued("edit", "a.py (+1 −1)")
-    async with page(story) as (_, screen):
+    app = still_app(story, running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        await pilot.click(TimeStrip)
+        while not isinstance(app.screen, TimelineScreen):
+            await pilot.pause()
+        await drawn(pilot)
+        screen = app.screen
         lanes = text_of(screen, "body").splitlines()
-
         assert [lane.removeprefix("›").split()[0] for lane in lanes] == ["#1", "#2", "#3", "#4", "#5"]
-        assert "#3 bash pytest -q" in lanes[2]
         assert "#5 edit a.py (+1 −1)" in lanes[4]
-        assert "waits for you" in text_of(screen, "legend")
-        assert "▼" in text_of(screen, "heading")
-        assert "╷5 s" in text_of(screen, "heading")
         assert "follows" in text_of(screen, "state")
 
-
-async def test_the_model_and_the_calls_are_drawn_on_one_scale() -> None:
-    async with page(working()) as (pilot, screen):
         await pilot.press("0")
         head, body = (screen.query_one(f"#timeline-{name}", RowsView) for name in ("heading", "body"))
-
-        lane = body.line_at(2)
-        axis = head.line_at(1)
+        lane, axis = body.line_at(2), head.line_at(1)
         assert lane is not None
         assert axis is not None
-        assert len(lane.plain) == len(axis.plain) == body.row_width
+        assert len(lane.plain) == len(axis.plain) == body.row_width, "the model and the calls have one scale"
 
-
-async def test_zoom_and_pan_choose_the_part_that_is_shown() -> None:
-    async with page(working()) as (pilot, screen):
         await pilot.press("plus")
         assert screen.window.follows
         start, span = screen.window.seen(15.0)
         assert (start, span) == pytest.approx((15.0 - span, span))
-
         await pilot.press("left")
         assert not screen.window.follows
         assert "stands still" in text_of(screen, "state")
@@ -82,26 +57,13 @@ async def test_zoom_and_pan_choose_the_part_that_is_shown() -> None:
         await pilot.press("minus")
         assert screen.window.span == 0.0
 
-
-async def test_enter_opens_the_call_at_the_cursor_and_esc_returns() -> None:
-    async with page(working()) as (pilot, screen):
         await pilot.press("down", "down", "enter")
-        while not isinstance(pilot.app.screen, CallDetailScreen):
+        while not isinstance(app.screen, CallDetailScreen):
             await pilot.pause()
         await pilot.press("escape")
-        while pilot.app.screen is not screen:
+        while app.screen is not screen:
             await pilot.pause()
         assert screen.selected == "c3"
-
-
-async def test_a_click_on_the_time_strip_opens_the_page() -> None:
-    app = still_app(working(), running=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.click(TimeStrip)
-        while not isinstance(app.screen, TimelineScreen):
-            await pilot.pause()
-
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app.chat
@@ -124,28 +86,6 @@ def test_the_totals_say_in_words_what_was_saved_only_if_calls_overlapped() -> No
 
     assert "saved" not in totals(0.0)
     assert totals(0.0, 0.5).endswith(" · calls at the same time saved 2.0 s")
-
-
-async def test_before_the_first_run_there_is_no_page() -> None:
-    app = still_app(Story())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await shown(pilot)
-        await pilot.press("slash", *"timeline", "enter")
-        await drawn(pilot)
-
-        assert app.screen is app.chat
-        assert any("No run has started yet" in note for note in notes(app))
-
-
-async def test_the_page_works_in_a_small_window() -> None:
-    async with page(working(), (20, 6)) as (pilot, screen):
-        for size in ((20, 6), (40, 10), (60, 16)):
-            await pilot.resize_terminal(*size)
-            await drawn(pilot)
-            await pilot.press("plus", "plus", "left", "right", "minus", "0", "f", "down", "end", "home")
-
-            for name in ("heading", "body", "state", "legend", "keys"):
-                assert all(len(row) <= size[0] for row in text_of(screen, name).splitlines())
 
 
 moves = st.lists(st.one_of(st.sampled_from((0.5, 2.0)), st.sampled_from((-1, 1))), max_size=30)

@@ -11,7 +11,7 @@ from tests.fleet.test_driver import STEP, DrivenFleet
 from tests.fleet.test_unit_progress import line_of
 from tests.support.forked_program import PROGRAM
 from tests.support.terminal import Terminal
-from tui_agent.fleet.driver_client import FleetConnection
+from tui_agent.fleet.driver_control import FleetConnection
 from tui_agent.fleet.fleet_directory import FleetDirectory
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.fleet_records import FleetStatus

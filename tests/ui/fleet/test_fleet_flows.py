@@ -7,7 +7,7 @@ from tests.ui.story import working
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import PermissionModeChanged
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
+from tui_agent.ui.approval.approval_pages import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.text_page import TextPage

@@ -45,20 +45,13 @@ def test_paths_are_relative_to_the_workspace() -> None:
 
 def test_names_and_values_are_plain_words_and_whole_numbers() -> None:
     args = {"path": "a.py", "old_string": "a", "new_string": "b", "replace_all": True, "max_results": 3}
-    metrics: dict[str, float | str | bool] = {
-        "exit_code": 1.0,
-        "output_bytes": 343923.0,
-        "search_ms": 1500.0,
-        "load": 0.254,
-        "cached": True,
-        "files_seen": 12345.0,
-        "backend": "rg",
-    }
+    metrics = {"exit_code": 1.0, "output_bytes": 343923.0, "search_ms": 1500.0, "load": 0.254, "cached": True}
+    metrics |= {"files_seen": 12345.0, "backend": "rg"}
     measured = {name: Metric(value=value) for name, value in metrics.items()}
-    view = seen(QUEUED, STARTED.model_copy(update={"args": args}), ended(metrics=measured, size_bytes=2))
-    page = sections(view)
+    page = sections(seen(QUEUED, STARTED.model_copy(update={"args": args}), ended(metrics=measured, size_bytes=2)))
 
-    assert page["Input"][:5] == ["path  a.py", "old text  a", "new text  b", "everywhere  true", "max results  3"]
+    rows = ["path  a.py", "old text  a", "new text  b", "everywhere  true", "max results  3"]
+    assert page["Input"] == [*rows, "the model asked for:", "command  ls"]
     assert page["Timing"][-7:] == [
         "exit code      1",
         "output         344 kB",
@@ -70,63 +63,32 @@ def test_names_and_values_are_plain_words_and_whole_numbers() -> None:
     ]
     same = seen(QUEUED, STARTED, ended(metrics={"output_bytes": Metric(value=343923.0)}, size_bytes=343923))
     assert sum("344 kB" in row for row in sections(same)["Timing"]) == 1
-
-
-def test_input_that_was_changed_shows_both() -> None:
-    view = seen(QUEUED, STARTED.model_copy(update={"args": {"command": "ls -la", "n": 1}}))
-
-    assert sections(view)["Input"] == ["command  ls -la", "n  1", "the model asked for:", "command  ls"]
     assert sections(seen(QUEUED.model_copy(update={"args_raw": {}})))["Input"] == ["no input"]
 
 
-def test_live_output_is_shown_sanitised_and_as_in_a_terminal() -> None:
+def test_output_is_shown_as_in_a_terminal_until_the_result_replaces_it() -> None:
     out = ToolOutput(call_id="c1", stream="stdout", chunk="10%\r99%\n\x1b[31mred\x1b]0;t\x07\n", bytes_total=20)
     view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="compiling"))
+    view.live.is_cut = True
+    assert sections(view)["Output"] == ["… earlier output is not shown …", "99%", "red", "compiling"]
 
-    assert sections(view)["Output"] == ["99%", "red", "compiling"]
-
-
-def test_dropped_output_leaves_a_note() -> None:
-    view = seen(QUEUED, STARTED)
-    view.live.text, view.live.is_cut = "tail", True
-
-    assert sections(view)["Output"] == ["… earlier output is not shown …", "tail"]
-
-
-def test_the_result_replaces_the_output_and_names_its_file() -> None:
     view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="head … tail"),), persisted_path="/spool/c1"))
-
     assert sections(view)["Output"] == ["head … tail", "all of it in  /spool/c1"]
     assert sections(view, whole="all\nof it\n")["Output"] == ["all", "of it"]
     assert sections(seen(QUEUED, ended()))["Output"] == ["nothing"]
 
+    failed = {"status": "error", "is_error": True, "error_kind": "KeyError", "traceback": "line 1\nline 2"}
+    view = seen(QUEUED, ended(content=(TextBlock(text="x"),), **failed))
+    assert sections(view)["Output"] == ["x", "", "KeyError", "line 1", "line 2"]
 
-def test_very_long_output_shows_both_ends() -> None:
     text = "\n".join(str(number) for number in range(MAX_OUTPUT_LINES + 10))
-
     rows = sections(seen(QUEUED, ended(content=(TextBlock(text=text),))))["Output"]
-
     assert len(rows) == MAX_OUTPUT_LINES + 1
     assert rows[MAX_OUTPUT_LINES // 2] == "… 10 more lines not shown …"
     assert rows[-1] == str(MAX_OUTPUT_LINES + 9)
 
 
-def test_a_traceback_stands_under_the_result() -> None:
-    view = seen(
-        QUEUED,
-        ended(
-            status="error",
-            is_error=True,
-            content=(TextBlock(text="x"),),
-            error_kind="KeyError",
-            traceback="line 1\nline 2",
-        ),
-    )
-
-    assert sections(view)["Output"] == ["x", "", "KeyError", "line 1", "line 2"]
-
-
-def test_files_changed_by_a_command_are_listed_above_the_diffs() -> None:
+def test_files_changed_by_a_command_are_listed_above_the_diffs_as_many_as_fit() -> None:
     view = seen(
         QUEUED,
         FileChanged(path="/w/a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1),
@@ -139,31 +101,23 @@ def test_files_changed_by_a_command_are_listed_above_the_diffs() -> None:
     assert any("round(sum" in row for row in rows)
     assert sections(seen(QUEUED, ended(details={"files_changed": None})), width=200)["Change"] == [NOT_COMPARED]
 
-
-def test_of_very_many_files_the_first_are_listed_and_the_others_counted() -> None:
-    change = FileChanged(path="/w/x", change="created", call_id="c1")
-
-    rows = sections(seen(QUEUED, *[change] * (CHANGES_LIMIT + 3)))["Change"]
-
+    many = [FileChanged(path="/w/x", change="created", call_id="c1")] * (CHANGES_LIMIT + 3)
+    rows = sections(seen(QUEUED, *many))["Change"]
     assert (len(rows), rows[-1]) == (CHANGES_LIMIT + 1, "… 3 more files")
 
 
-def test_the_decision_is_shown_in_full() -> None:
-    decided = PermissionDecided(
-        call_id="c1",
-        decision="ask",
-        source="rule",
-        mode=PermissionMode.ASK,
-        rule="bash(ls:*) (user)",
-        parts=(DecisionPart(text="ls", decision="ask"),),
-    )
-    asked = ASKED.model_copy(update={"reason": "a rule asks", "trace": ("floor: fine",), "targets": ("/home/a",)})
-    resolved = ApprovalResolved(
-        request_id="q", call_id="c1", decision="approve", by="user", scope="session", note="go on"
-    )
-    hook = HookEnded(event="before_tool", name="audit", call_id="c1", action="allow", reason="fine", ms=20.0)
+def test_the_decision_is_shown_in_full_with_each_reason_once() -> None:
+    def decided(reason: str = "", **fields: object) -> PermissionDecided:
+        part = DecisionPart(text="ls", decision="ask", reason=reason)
+        values = {"call_id": "c1", "decision": "ask", "mode": PermissionMode.ASK, "reason": reason, "parts": (part,)}
+        return PermissionDecided.model_validate({**values, **fields})
 
-    assert sections(seen(QUEUED, decided, asked, resolved, hook), width=80)["Decision"] == [
+    asked = ASKED.model_copy(update={"reason": "a rule asks", "trace": ("floor: fine",), "targets": ("/home/a",)})
+    answer = {"request_id": "q", "call_id": "c1", "by": "user"}
+    approved = ApprovalResolved.model_validate({**answer, "decision": "approve", "scope": "session", "note": "go on"})
+    hook = HookEnded(event="before_tool", name="audit", call_id="c1", action="allow", reason="fine", ms=20.0)
+    rule = decided(source="rule", rule="bash(ls:*) (user)")
+    assert sections(seen(QUEUED, rule, asked, approved, hook), width=80)["Decision"] == [
         "asked by rule  bash(ls:*) (user)",
         "mode           ask",
         "asked because  a rule asks",
@@ -175,21 +129,10 @@ def test_the_decision_is_shown_in_full() -> None:
         "hook audit (before tool)  allow · fine · 0.02 s",
     ]
 
-
-def test_a_denied_call_gives_its_reason_once() -> None:
     reason = "may change files; no rule allows `ls`"
-    decided = PermissionDecided(
-        call_id="c1",
-        decision="ask",
-        source="mode",
-        mode=PermissionMode.ASK,
-        reason=reason,
-        parts=(DecisionPart(text="ls", decision="ask", reason=reason),),
-    )
-    asked = ASKED.model_copy(update={"reason": reason})
-    resolved = ApprovalResolved(request_id="q", call_id="c1", decision="deny", by="user")
-
-    assert sections(seen(QUEUED, decided, asked, resolved, ended(status="denied_user")), width=80)["Decision"] == [
+    denied = ApprovalResolved.model_validate({**answer, "decision": "deny"})
+    events = (decided(reason, source="mode"), ASKED.model_copy(update={"reason": reason}), denied)
+    assert sections(seen(QUEUED, *events, ended(status="denied_user")), width=80)["Decision"] == [
         f"asked by mode  {reason}",
         "mode           ask",
         "▲ ls",

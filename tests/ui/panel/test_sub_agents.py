@@ -64,22 +64,22 @@ def unfold(rows: PanelRows, call_id: str | None) -> None:
     rows.rebuild("all")
 
 
-def test_a_sub_agent_is_one_line_with_its_task_and_time() -> None:
-    story, _, _ = two_agents()
-
-    assert texts(fold(story), story) == [
+def test_a_sub_agent_is_one_line_and_unfolded_its_calls_are_under_it_also_those_that_follow() -> None:
+    story, one, other = two_agents()
+    rows = fold(story)
+    assert texts(rows, story) == [
         "▸✔ 3 done",
         "▸◐ #1 agent explore · find callers of price() 0.06 s",
         "▸◐ #2 agent read the tests 0.06 s",
     ]
-
-
-def test_unfolded_its_calls_are_under_it_also_those_that_follow() -> None:
-    story, one, other = two_agents()
-    rows = fold(story)
-    unfold(rows, one)
     seen = len(story.envelopes)
     story.works(other, "read", "b.py")
+    changes = [rows.update(changed) for one in story.envelopes[seen:] if (changed := rows.ledger.apply(one))]
+    assert {change.moved for change in changes} == {False}
+    assert {row for change in changes for row in change.rows} == {0, 2}, "its calls draw its line alone"
+
+    unfold(rows, one)
+    seen = len(story.envelopes)
     story.works(one, "read", "c.py")
     story.call("read", "d.py")
     for envelope in story.envelopes[seen:]:
@@ -101,38 +101,20 @@ def test_unfolded_its_calls_are_under_it_also_those_that_follow() -> None:
     assert [row.split()[1] for row in texts(rows, story)] == ["6", "#1", "#2", "#8"]
 
 
-def test_the_calls_of_a_sub_agent_draw_its_line_alone() -> None:
-    story, one, _ = two_agents()
-    rows = fold(story)
-    story.works(one, "read", "c.py")
-    changes = [rows.update(changed) for one in story.envelopes[-8:] if (changed := rows.ledger.apply(one))]
-
-    assert {change.moved for change in changes} == {False}
-    assert {row for change in changes for row in change.rows} == {0, 1}
-
-
 async def test_keys_unfold_a_sub_agent_and_the_cursor_stays_on_its_call() -> None:
     story, one, _ = two_agents()
     async with Bench(story).run_test(size=(80, 20)) as pilot:
         await pilot.press("home", "down", "right", "down", "down")
         assert pilot.app.selected == 5
 
-        seen = len(story.envelopes)
-        story.works(one, "read", "c.py")
-        pilot.app.tell(seen)
+        pilot.app.tell_more(lambda: story.works(one, "read", "c.py"))
         await pilot.pause()
         assert pilot.app.selected == 5
 
         await pilot.press("home", "down", "left", "down")
         assert pilot.app.selected == 2
-
-
-async def test_going_to_a_call_of_a_folded_sub_agent_unfolds_it() -> None:
-    story, _, _ = two_agents()
-    async with Bench(story).run_test(size=(80, 20)) as pilot:
         pilot.app.panel.select("c5")
-
-        assert pilot.app.selected == 5
+        assert pilot.app.selected == 5, "going to a call of a folded sub-agent unfolds it"
 
 
 def test_a_question_of_a_sub_agent_is_in_its_row_and_in_the_row_of_the_call_that_started_it() -> None:

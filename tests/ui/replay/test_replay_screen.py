@@ -9,10 +9,11 @@ from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp, Paste
 from textual.pilot import Pilot
 
 from tests.ui.story import Story
+from tui_agent.ui.app.replay_app import ReplayApp
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.replay import replay_screen
-from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
+from tui_agent.ui.replay.replay_screen import ReplayScreen
 from tui_agent.ui.replay.replay_timeline import PlayState, ReplayTimeline, scrubber_row, speed_text, time_text
 
 pytestmark = pytest.mark.slow

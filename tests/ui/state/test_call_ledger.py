@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ui.story import Story
+from tests.ui.story import Story, folded
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
@@ -20,18 +20,11 @@ from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
 
-def fold(story: Story) -> CallLedger:
-    ledger = CallLedger()
-    for envelope in story.envelopes:
-        ledger.apply(envelope)
-    return ledger
-
-
 def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> None:
     story = Story().run("x").step(0)
     bash, edit, read = story.queued("bash", "make"), story.queued("edit", "a.py"), story.queued("read", "a.py")
     story.started(bash, "bash", "make").blocked(edit, bash).blocked(read, edit)
-    ledger = fold(story)
+    ledger = folded(CallLedger(), story)
 
     assert ledger.apply(story.output(bash, "ok").envelopes[-1]) == (0,)
     assert ledger.apply(story.ended(bash, "bash").envelopes[-1]) == (0, 1)
@@ -50,7 +43,7 @@ def test_a_path_below_the_working_directory_is_relative_in_summary_and_change() 
     )
     story.tell(FileChanged(path="/w/a.py", change="modified", call_id="c", added=1, removed=1))
     story.tell(FileChanged(path="/etc/hosts", change="modified", call_id="c"))
-    view = fold(story).calls[0].view
+    view = folded(CallLedger(), story).calls[0].view
 
     assert view.summary == "a.py (+1 −1)"
     assert [file.path for file in view.changes.files] == ["a.py", "/etc/hosts"]
@@ -66,7 +59,7 @@ def test_the_end_of_a_sub_agent_ends_its_own_calls_only() -> None:
     story.started(child, "grep")
     story.tell(RunEnded(reason="done"))
 
-    assert [call.kind for call in fold(story).calls] == ["running", "unknown"]
+    assert [call.kind for call in folded(CallLedger(), story).calls] == ["running", "unknown"]
 
 
 def test_old_results_are_dropped_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +67,7 @@ def test_old_results_are_dropped_beyond_the_limit(monkeypatch: pytest.MonkeyPatc
     story = Story().run("x").step(0)
     for number in range(5):
         story.call("read", f"file {number}", text="x" * 400, persisted_path=f"/tmp/{number}")
-    ledger = fold(story)
+    ledger = folded(CallLedger(), story)
 
     kept = [call.view.outcome.result for call in ledger.calls]
     assert kept[0] == "[no longer kept on the screen; the whole of it is in /tmp/0]"
@@ -94,7 +87,7 @@ def test_a_resumed_call_keeps_its_row() -> None:
     story.ended(story.queued("write", "new.txt", path="new.txt"), "write", "cancelled")
     story.end(reason="aborted")
 
-    ledger = fold(again(story))
+    ledger = folded(CallLedger(), again(story))
 
     assert [(call.number, call.view.phase) for call in ledger.calls] == [(1, "queued")]
     assert ledger.places["waiting"] == {0}
@@ -105,7 +98,7 @@ def test_another_call_under_the_same_id_has_a_row_of_its_own(status: ToolStatus)
     story = Story().run("x").step(0)
     story.ended(story.queued("write", "new.txt", path="new.txt"), "write", status)
 
-    assert [call.number for call in fold(again(story, step=0)).calls] == [1, 2]
+    assert [call.number for call in folded(CallLedger(), again(story, step=0)).calls] == [1, 2]
 
 
 def test_a_finished_call_of_a_resumed_answer_keeps_its_row_and_its_result() -> None:
@@ -113,7 +106,7 @@ def test_a_finished_call_of_a_resumed_answer_keeps_its_row_and_its_result() -> N
     story.ended(story.queued("write", "new.txt", path="new.txt"), "write", text="written")
     again(story).ended("c1", "write", "overridden", text="finished before")
 
-    (call,) = fold(story).calls
+    (call,) = folded(CallLedger(), story).calls
 
     assert (call.number, call.view.status, call.view.outcome.result) == (1, "ok", "written")
 
@@ -145,7 +138,7 @@ def test_a_call_is_in_the_background_until_its_command_ends(
     call_id = in_background(story)
     story.call("bash_output", "bash_1", details={"task_id": "bash_1", "outcome": "running"})
     story.end()
-    ledger = fold(story)
+    ledger = folded(CallLedger(), story)
     call = ledger.find(call_id)
     assert call is not None
     assert (call.kind, call.view.outcome.job, [one.kind for one in ledger.calls]) == (
@@ -168,7 +161,7 @@ def test_a_command_that_ended_before_its_call_was_never_in_the_background() -> N
     story.tell(BackgroundEnded(task_id="bash_1", kind="bash", status="exited", code=0))
     story.ended(call_id, "bash", details={"task_id": "bash_1"})
 
-    assert [call.kind for call in fold(story).calls] == ["done"]
+    assert [call.kind for call in folded(CallLedger(), story).calls] == ["done"]
 
 
 def test_no_clock_of_the_program_before_remains_in_a_resumed_session() -> None:
@@ -176,7 +169,7 @@ def test_no_clock_of_the_program_before_remains_in_a_resumed_session() -> None:
     runs = story.queued("bash", "sleep 600")
     story.started(runs, "bash", "sleep 600").wait(5.0)
     in_background(story)
-    ledger = fold(story)
+    ledger = folded(CallLedger(), story)
     story.now += 90_000.0  # Monotonic seconds of another process.
 
     assert set(ledger.apply(story.tell(SessionLoaded(id="s1", cwd="/shop")))) == {0, 1}

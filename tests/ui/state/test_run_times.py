@@ -6,18 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ui.story import START, Story, working
+from tests.ui.story import START, Story, folded, working
 from tui_agent.protocol.events import SessionForked, SessionLoaded, StepRetry
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes, covered
 from tui_agent.ui.state.session_status import SessionStatus
-
-
-def fold(story: Story) -> RunTimes:
-    times = RunTimes()
-    for envelope in story.envelopes:
-        times.apply(envelope)
-    return times
 
 
 def spans(times: RunTimes, call_id: str) -> list[tuple[str, float, float | None]]:
@@ -34,7 +27,12 @@ def test_a_call_waits_then_asks_then_waits_then_runs() -> None:
     request_id = story.wait(1).asks(call_id, "bash", "x", "no rule")
     story.wait(5).resolved(request_id, call_id).wait(0.5).started(call_id, "bash").wait(2).ended(call_id, "bash")
 
-    assert spans(fold(story), call_id) == [("waits", 1, 2), ("asks", 2, 7), ("waits", 7, 7.5), ("runs", 7.5, 9.5)]
+    assert spans(folded(RunTimes(), story), call_id) == [
+        ("waits", 1, 2),
+        ("asks", 2, 7),
+        ("waits", 7, 7.5),
+        ("runs", 7.5, 9.5),
+    ]
 
 
 def test_a_call_that_never_ran_did_not_fail() -> None:
@@ -42,14 +40,14 @@ def test_a_call_that_never_ran_did_not_fail() -> None:
     call_id = story.queued("bash", "x")
     story.wait(1).ended(call_id, "bash", "denied_policy")
 
-    assert spans(fold(story), call_id) == [("waits", 0, 1)]
+    assert spans(folded(RunTimes(), story), call_id) == [("waits", 0, 1)]
 
 
 def test_the_model_answers_from_the_start_of_a_step_to_the_end_of_its_message() -> None:
     story = Story().run("x").step(0).wait(2).answer("a").wait(3).step(1).wait(1)
     story.tell(StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded"))
 
-    assert [(span.start - START, span.end) for span in fold(story).model.spans] == [
+    assert [(span.start - START, span.end) for span in folded(RunTimes(), story).model.spans] == [
         (0, START + 2),
         (5, START + 6),
     ]
@@ -63,7 +61,7 @@ def test_the_totals_separate_overlap_and_waiting() -> None:
     asked = story.queued("bash", "z")
     request_id = story.asks(asked, "bash", "z", "no rule")
     story.wait(3).resolved(request_id, asked).started(asked, "bash").wait(2).ended(asked, "bash")
-    totals = fold(story.end()).totals()
+    totals = folded(RunTimes(), story.end()).totals()
 
     assert totals is not None
     assert (totals.model, totals.tools, totals.saved, totals.person) == (1, 10, 4, 3)
@@ -81,7 +79,7 @@ def test_two_agents_save_time_and_the_calls_within_one_do_not() -> None:
     story.origin = root
     for agent in agents:
         story.ended(agent, "agent")
-    totals = fold(story.end()).totals()
+    totals = folded(RunTimes(), story.end()).totals()
 
     assert totals is not None
     assert (totals.tools, totals.saved) == (16.0, 8.0)
@@ -94,7 +92,7 @@ def test_no_clock_of_another_process_remains() -> None:
     story.started(running, "bash").wait(2)
     story.now = 90_000.0
     story.tell(SessionLoaded(id="s1"))
-    times = fold(story)
+    times = folded(RunTimes(), story)
     ledger, status = CallLedger(), SessionStatus()
     for envelope in story.envelopes:
         ledger.apply(envelope)
@@ -106,7 +104,7 @@ def test_no_clock_of_another_process_remains() -> None:
     assert status.progress.began_at is None
 
     story.tell(SessionForked(id="s2", parent="s1", at_seq=3))
-    times = fold(story)
+    times = folded(RunTimes(), story)
     assert (times.started, times.ended, times.last, times.calls) == (None, None, None, {})
 
 
@@ -117,7 +115,7 @@ def test_the_end_ends_every_lane(loaded: bool) -> None:
         story.tell(SessionLoaded(id="s1"))
     else:
         story.end()
-    times = fold(story)
+    times = folded(RunTimes(), story)
 
     assert not times.in_progress
     assert not any(lane.open for lane in (times.model, *times.calls.values()))

@@ -20,7 +20,7 @@ from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
-from tui_agent.workbench.live_settings import LiveSettings
+from tui_agent.workbench.session_settings import LiveSettings
 from tui_agent.workbench.workbench import Workbench
 
 T = TypeVar("T")
@@ -176,15 +176,6 @@ async def test_changed_project_settings_cannot_loosen_a_running_agent(tmp_path: 
         assert decision(bench, tmp_path, "make") == "deny"
         assert decision(bench, tmp_path, "touch x") == "ask"
         assert [event.code for event in told if isinstance(event, Warned)] == ["settings_untrusted"]
-
-
-async def test_a_grant_for_the_user_is_stored_and_reloaded(tmp_path: Path) -> None:
-    async with engine_in(tmp_path) as (bench, live):
-        bench.policy.grant("bash(make all)", "user")
-        await live.read_again()
-
-        assert "bash(make all)" in [rule.text for rule in bench.policy.rules]
-        assert decision(bench, tmp_path, "make all") == "allow"
 
 
 async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:

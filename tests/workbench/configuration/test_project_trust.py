@@ -9,7 +9,7 @@ import pytest
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, content_digest, load_settings
-from tui_agent.workbench.configuration.definition_files import own_definitions
+from tui_agent.workbench.configuration.found_files import own_definitions
 from tui_agent.workbench.configuration.project_trust import (
     TrustAnswer,
     TrustRequest,
@@ -75,14 +75,6 @@ def test_the_request_lists_everything_that_the_project_brings(project: Path, loc
     }
 
 
-def test_an_untrusted_project_changes_nothing(project: Path, locations: Locations) -> None:
-    loaded = load_settings(locations, project=project, environment={})
-
-    assert loaded.rules == ()
-    assert loaded.origins == {}
-    assert any("not trusted" in words for words in loaded.ignored)
-
-
 def test_trust_without_its_allow_rules_only_tightens(project: Path, locations: Locations) -> None:
     loaded = load_settings(locations, project=project, trust=ProjectTrust(), environment={})
 
@@ -92,13 +84,6 @@ def test_trust_without_its_allow_rules_only_tightens(project: Path, locations: L
     assert [rule.verdict for rule in loaded.rules] == ["deny", "ask"]
     assert any("allow bash(curl:*): not applied, because you did not accept it" in words for words in loaded.ignored)
     assert loaded.files == (project / ".tui-agent" / "config.toml",)
-
-
-def test_accepted_allow_rules_apply_in_the_project_layer(project: Path, locations: Locations) -> None:
-    loaded = load_settings(locations, project=project, trust=ProjectTrust(allows=True), environment={})
-
-    assert [rule.verdict for rule in loaded.rules] == ["allow", "deny", "ask"]
-    assert all(rule.layer == "project" and rule.origin.endswith("config.toml:7") for rule in loaded.rules)
 
 
 def test_an_answer_is_bound_to_the_content(project: Path, locations: Locations) -> None:
@@ -187,15 +172,6 @@ def test_a_text_that_is_too_long_to_be_kept_is_named(project: Path, locations: L
     assert listed(project, locations)["changed"] == (".tui-agent/config.toml: changed, and too long to show how",)
 
 
-def test_an_answer_in_the_form_of_an_earlier_version_is_asked_for_again(project: Path, locations: Locations) -> None:
-    entry = {"digest": content_digest(SETTINGS.encode()), "allows": True}
-    locations.state_dir.mkdir()
-    (locations.state_dir / "trust.json").write_text(json.dumps({str(project): entry}), "utf-8")
-
-    assert TrustStore(locations).trust_in(project) is None
-    assert not TrustStore(locations).knows(offered(project, locations))
-
-
 def test_home_and_root_are_never_trusted(locations: Locations, clean_environment: Path) -> None:
     (clean_environment / ".tui-agent").mkdir()
     (clean_environment / ".tui-agent" / "config.toml").write_text('model = "x"\n', "utf-8")
@@ -255,10 +231,6 @@ def read(folder: Path, locations: Locations, *, given: bool = False) -> list[str
     return [layer.text.rpartition("\n")[2] for layer in folder_trust(folder, locations, given=given).instructions]
 
 
-def test_instructions_alone_need_trust_too(words_only: Path, locations: Locations) -> None:
-    assert listed(words_only, locations) == {"files": ("../AGENTS.md", "CLAUDE.md")}
-
-
 def test_instructions_apply_once_they_are_trusted(words_only: Path, locations: Locations) -> None:
     locations.config_dir.mkdir()
     (locations.config_dir / "AGENTS.md").write_text("be mine", "utf-8")
@@ -312,13 +284,6 @@ def test_a_folder_that_brings_nothing_needs_no_trust_and_home_never_gets_it(
     state = folder_trust(clean_environment, locations, given=True)
     assert (state.instructions, state.is_trusted) == ((), False)
     assert "--trust" not in state.left_out[0]
-
-
-def test_settings_that_cannot_be_read_are_not_trusted(project: Path, locations: Locations) -> None:
-    (project / ".tui-agent" / "config.toml").unlink()
-    (project / ".tui-agent" / "config.toml").mkdir()
-
-    assert not folder_trust(project, locations, given=True).is_trusted
 
 
 def test_hooks_of_a_project_never_run(project: Path, locations: Locations) -> None:

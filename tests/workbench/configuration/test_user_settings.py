@@ -1,6 +1,5 @@
 """A setting that tui-agent writes for the user leaves the rest of the file as it is."""
 
-import os
 import tomllib
 from pathlib import Path
 
@@ -65,20 +64,6 @@ def test_a_setting_of_a_section_goes_into_its_section(before: str, after: str) -
 )
 def test_a_removed_setting_leaves_all_others(before: str, after: str) -> None:
     assert with_setting(before, "ui.theme", None) == after
-
-
-def test_a_linked_file_stays_a_link(tmp_path: Path) -> None:
-    (tmp_path / "dotfiles").mkdir()
-    target = tmp_path / "dotfiles" / "config.toml"
-    target.write_text('model = "old"\n', "utf-8")
-    link = tmp_path / "config.toml"
-    link.symlink_to(target)
-
-    store_setting(link, "model", "m")
-
-    assert link.is_symlink()
-    assert target.read_text("utf-8") == 'model = "m"\n'
-    assert sorted(os.listdir(tmp_path / "dotfiles")) == ["config.toml"]
 
 
 def test_a_broken_file_is_not_touched(tmp_path: Path) -> None:

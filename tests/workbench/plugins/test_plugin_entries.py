@@ -164,16 +164,6 @@ def test_what_lies_in_the_workspace_is_not_used(install: Install, site: Path, tm
     assert set(elsewhere.values()) == {""}
 
 
-def test_a_package_installed_meanwhile_waits_for_the_next_start(install: Install, site: Path) -> None:
-    assert installed_entries() == ()
-    facts = install("acme", {"tools": {"count": "acme:c"}}, {"acme.py": TRAP})
-    assert len(installed_entries()) == 1
-
-    (facts / "entry_points.txt").write_text("[tui_agent.tools]\ncount = acme:c\nmore = acme:m\n", "utf-8")
-
-    assert [entry.name for entry in installed_entries()] == ["count"]
-
-
 @pytest.mark.parametrize(
     "text", ["[tui_agent.tools]\ngarbage\n", "[tui_agent.tools\n", "\x00tui_agent.tools", "[tui_agent.tools]\n= \n"]
 )

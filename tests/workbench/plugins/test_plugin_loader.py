@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.workbench.plugins.conftest import Install
-from tui_agent.cli.screen_parts import examine_plugins
 from tui_agent.execution import HookBus
 from tui_agent.settings import Locations, Settings
+from tui_agent.ui.app.screen_settings import examine_plugins
 from tui_agent.workbench.plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
 
 GOOD = """
@@ -97,16 +97,6 @@ def test_a_plugin_that_fails_is_named_with_the_reason(
     assert not loaded.providers
 
 
-def test_plugins_of_a_package_with_one_reason_are_one_message(install: Install, tmp_path: Path) -> None:
-    points = {"tools": {"count": "acme:count", "plain": "acme:plain", "bash": "acme:x"}, "hooks": {"guard": "acme:h"}}
-    install("acme", points, {"acme.py": "1 / 0"})
-
-    assert load(tmp_path).problems == (
-        "The plugins hook guard, tool count, tool plain of acme 1.0 are not used: ZeroDivisionError: division by zero.",
-        "The plugin tool bash of acme 1.0 is not used: tui-agent has a tool of this name.",
-    )
-
-
 def test_a_module_cannot_print_into_the_output(
     install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,20 +105,6 @@ def test_a_module_cannot_print_into_the_output(
     assert load(tmp_path).problems == ()
 
     assert capsys.readouterr() == ("", "loud\n")
-
-
-def test_what_is_off_is_not_imported(install: Install, tmp_path: Path) -> None:
-    install(
-        "acme",
-        {"tools": {"count": "acme:count"}},
-        {"acme.py": f"import os; os.mkdir({str(tmp_path / 'seen')!r})\n{GOOD}"},
-    )
-
-    off = load(tmp_path, Settings.model_validate({"plugins": {"disabled": ["acme"]}}))
-
-    assert (off.tools, off.problems) == ((), ())
-    assert not (tmp_path / "seen").exists()
-    assert [tool.name for tool in load(tmp_path).tools] == ["count"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.workbench.quiet_bench import open_quietly
 from tui_agent.acp.editor_host import EditorHost
 from tui_agent.cli.command_line import run_program
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
-from tui_agent.protocol.provider import ModelInfo, StreamEnded, TextDelta
+from tui_agent.protocol.provider import ModelInfo, TextDelta
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.plugins.plugin_loader import PluginProvider
@@ -73,21 +73,6 @@ def events_of(capfd: pytest.CaptureFixture[str], *arguments: str) -> list[dict[s
 
 def warnings_in(events: list[dict[str, Any]], code: str) -> list[str]:
     return [event["data"]["text"] for event in events if event["data"].get("code") == code]
-
-
-def test_a_model_of_a_plugin_answers_and_the_plugin_is_announced_once(
-    work: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    first, second = events_of(capfd), events_of(capfd)
-
-    results = [event["data"] for event in first if event["type"] == "run.ended"]
-    assert [result["reason"] for result in results] == ["done"]
-    assert "Is anybody there?" in json.dumps(results)
-    (news,) = warnings_in(first, "plugins_changed")
-    assert "tool look of acme 1.0" in news
-    assert warnings_in(second, "plugins_changed") == []
-    created = next(event["data"] for event in first if event["type"] == "agent.created")
-    assert {"change", "look"} <= set(created["tools"])
 
 
 def test_a_broken_plugin_is_a_warning_and_the_run_continues(
@@ -216,12 +201,6 @@ def test_a_theme_of_a_plugin_is_a_valid_setting(
     assert run_program(["--theme", "paper", "-p", "x"]) == 2
 
 
-def test_without_plugins_the_list_names_the_groups(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_program(["plugins", "list"]) == 0
-
-    assert capsys.readouterr().out.startswith("no installed package has an entry point in tui_agent.tools, ")
-
-
 # --- the wrapper ------------------------------------------------------------------------------------------------------
 
 
@@ -272,28 +251,6 @@ async def test_whatever_a_provider_raises_is_an_error_of_the_request(
     assert text in str(problem)
     assert "\x1b" not in str(problem)
     assert facts == ([] if at_once else [TextDelta("So far")])
-
-
-async def test_an_iterator_without_a_close_is_read_to_its_end() -> None:
-    class Pieces:
-        def __init__(self) -> None:
-            self._left: list[object] = [StreamEnded("end_turn"), TextDelta("a")]
-
-        def __aiter__(self) -> "Pieces":
-            return self
-
-        async def __anext__(self) -> object:
-            if not self._left:
-                raise StopAsyncIteration
-            return self._left.pop()
-
-    class Provider(Faulty):
-        def stream(self, request: object) -> Any:
-            return Pieces()
-
-    provider = PluginProvider("the plugin", "echo/one", lambda _: Provider(ValueError()))
-
-    assert [event async for event in provider.stream(HELLO)] == [TextDelta("a"), StreamEnded("end_turn")]
 
 
 @table(

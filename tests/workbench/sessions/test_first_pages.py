@@ -10,7 +10,6 @@ from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session.journal import JournalFile
 from tui_agent.settings import Locations
-from tui_agent.ui.app.session_rows import age_text
 from tui_agent.workbench.sessions.session_launch import first_page, is_first_run, keep_theme, starters_for
 
 
@@ -30,7 +29,7 @@ def test_the_last_three_sessions_of_the_folder_are_offered_without_open_ones(
     save(locations.sessions_dir, "other", tmp_path, "elsewhere", minutes=1)
     journal = JournalFile(locations.sessions_dir / "s4.jsonl")
     try:
-        page = first_page(replace(options_for(folder), demo=False), locations, age_text, first_run=False)
+        page = first_page(replace(options_for(folder), demo=False), locations, first_run=False)
     finally:
         journal.close()
 
@@ -41,7 +40,7 @@ def test_the_last_three_sessions_of_the_folder_are_offered_without_open_ones(
 
 def test_without_any_files_the_page_is_that_of_a_first_run(locations: Locations, folder: Path) -> None:
     assert is_first_run(locations)
-    page = first_page(options_for(folder), locations, age_text, first_run=True)
+    page = first_page(options_for(folder), locations, first_run=True)
     assert page.sessions == ()
     assert page.is_first_run
     assert page.key

@@ -69,17 +69,6 @@ async def test_uses_of_commands_are_counted_for_the_user_and_stay_small(tmp_path
     assert await store.command_uses() == {}
 
 
-async def test_files_are_private(tmp_path: Path) -> None:
-    store = PromptStore(tmp_path / "sessions", tmp_path)
-    await store.add("one", "")
-    await store.save_draft("two")
-    folder = tmp_path / "sessions" / FOLDER
-
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-    assert len(list(folder.iterdir())) == 2
-
-
 async def test_without_a_session_nothing_is_written(tmp_path: Path) -> None:
     store = PromptStore(None, tmp_path)
     await store.add("secret", "")

@@ -150,18 +150,6 @@ async def test_the_effort_fits_the_model_in_use(tmp_path: Path, monkeypatch: pyt
         assert config.thinking_tokens == 4_096
 
 
-@pytest.mark.parametrize(("name", "refusal"), [("hihg", "did you mean high"), ("7", "there are off, low, medium")])
-async def test_an_unknown_effort_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, refusal: str
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
-    options = replace(options_for(tmp_path), demo=False)
-    async with open_quietly(options) as bench:
-        with pytest.raises(ConfigurationError, match=refusal):
-            bench.models.choose_effort(name)
-        assert bench.agent.config.thinking_tokens is None
-
-
 async def test_a_resumed_session_keeps_the_model_and_the_effort_that_were_chosen_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.messages_server import CallPart, ScriptedMessagesServer, ScriptedReply, TextPart
-from tests.support.programs import path_without
 from tests.workbench.configuration.test_live_settings import options_for
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.permissions import PermissionPolicy
@@ -74,16 +73,6 @@ async def test_a_clean_repository_is_described(repository: Path) -> None:
     ]
 
 
-async def test_changed_files_are_listed_as_git_status_shows_them(repository: Path) -> None:
-    (repository / "kept.py").write_text("two\n")
-    (repository / "new.py").write_text("new\n")
-    git(repository, "rm", "-q", "src/a.py")
-
-    text = await facts_of(repository)
-
-    assert "Git status (short format):\n   M kept.py\n  D  src/a.py\n  ?? new.py\nTop level" in text
-
-
 async def test_in_a_directory_of_a_repository_names_are_relative_to_it(repository: Path) -> None:
     (repository / "kept.py").write_text("outside of the working directory\n")
     (repository / "src" / "b.py").write_text("b\n")
@@ -118,27 +107,6 @@ async def test_unusual_states_of_a_repository_are_named(repository: Path, tmp_pa
     text = await facts_of(fresh)
     assert "Git branch: topic (no commits yet)\nGit status: clean\n" in text
     assert text.endswith("The working directory is empty.")
-
-
-async def test_outside_a_repository_the_listing_stays(root: Path) -> None:
-    (root / "a.txt").write_text("a")
-
-    text = await facts_of(root)
-
-    assert "Git: the working directory is not in a repository.\n" in text
-    assert text.endswith("Top level of the working directory:\n  a.txt")
-
-
-async def test_without_git_its_state_is_left_out(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mirrors = tmp_path / "mirrors"
-    mirrors.mkdir()
-    monkeypatch.setenv("PATH", path_without("git", mirrors))
-
-    text = await facts_of(repository)
-
-    assert text.endswith("Git branch: trunk\nTop level of the working directory:\n  kept.py\n  src/")
 
 
 async def test_a_slow_git_is_not_waited_for(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

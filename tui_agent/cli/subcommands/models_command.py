@@ -13,7 +13,7 @@ from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.providers.model_table import model_info
+from tui_agent.providers.model_catalog import model_info
 from tui_agent.settings import Settings
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions

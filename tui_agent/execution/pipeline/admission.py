@@ -40,8 +40,10 @@ D = TypeVar("D")
 
 def prepare(services: ExecutionServices, call: ToolCall) -> PreparedCall | RefusedCall:
     """Parse a call (stage 1), find its tool (stage 2) and validate its arguments (stage 3)."""
+    # Its arguments may look whole and mean something else.
     if call.cut:
         return RefusedCall(output_limit(), call.arguments)
+    # The other setting runs it with `{}`, as S4-51 has it.
     if call.malformed is not None and services.options.malformed_args == "error":
         return RefusedCall(invalid(f"Invalid arguments for {call.name}: {call.malformed}"), call.arguments)
     # The message keeps its own: tools, hooks and the user may change those of the call.
@@ -66,12 +68,14 @@ def validate(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> 
     is_invalid = isinstance(prepared.error, InvalidArgumentsError)
     traceback = services.options.error_traceback
     outcome = invalid(prepared.text) if is_invalid else crashed(tool.name, prepared, traceback)
+    # Only for the screen, so a failure here must not hide the one that counts.
     summary = try_call(tool.summarise, arguments)
     return RefusedCall(outcome, arguments, tool, "" if isinstance(summary, Crash) else summary)
 
 
 def _prepared(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> PreparedCall:
     if services.options.validate_arguments:
+        # Checked arguments may differ from the model's: null for a default, a number in quotes.
         arguments = checked_arguments(tool, arguments)
     return PreparedCall(
         tool,
@@ -91,6 +95,7 @@ def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> f
     Raises:
         InvalidArgumentsError: the tool named something else; 0 means neither the configured time nor no limit.
     """
+    # Compared as text first: a tool may answer anything, 0 and NaN included.
     own = tool.timeout(arguments)
     if own == "default":
         return configured
@@ -106,6 +111,7 @@ async def check_call(services: ExecutionServices, state: CallState) -> Outcome |
     The floor has protected directories, plan mode and explicit denials, which nothing overrides. The judgement starts
     with it, too; here it only keeps denied calls from guardrails and hooks.
     """
+    # The floor comes before hooks, so that no hook sees or answers what nothing can allow.
     if not isinstance(state.prepared, RefusedCall):
         return refused_by_floor(services, state) or await guard_input(services, state)
     call, outcome = state.received.call, state.prepared.outcome
@@ -121,6 +127,7 @@ async def guard_input(services: ExecutionServices, state: CallState) -> Outcome 
         return None
     prepared = state.accepted
     check = asked(services.guardrails.check_input, state.received.call, prepared.tool, prepared.arguments, timeout=None)
+    # A guardrail may take its time, and files and rules may change meanwhile.
     trip = trip_from_answer(await state.unless_stopped(check))
     state.admission.stale = True
     if trip is None:
@@ -135,11 +142,13 @@ async def ask_hooks(services: ExecutionServices, state: CallState) -> Outcome | 
     if "before_tool" not in services.hooks.events:
         return None
     call, prepared = state.received.call, state.prepared
+    # A hook may be a slow program, and the user should see who is thinking.
     services.publisher.publish(ToolBlockedOn(call_id=call.id, what="hook"))
     asking = ask_before_tool(services.hooks, call, prepared.tool, prepared.arguments, services.publisher)
     verdict = await state.unless_stopped(asking)
     state.admission.stale = True
     if verdict.rewritten:
+        # Before the answer: it was given about the new arguments.
         refusal = await rewrite(services, state, verdict.arguments)
         if refusal is not None:
             return refusal
@@ -158,6 +167,7 @@ async def ask_hooks(services: ExecutionServices, state: CallState) -> Outcome | 
         case SkipCall(result=result):
             is_error = services.options.skip_is_error
             skip = skipped_on_request("skipped_hook", HOOK_SKIP_TEXT, result, is_error=is_error)
+            # A skip with a result of its own must not look like a success of something forbidden.
             return refused_by_floor(services, state) or skip
         case OverrideResult(result=result):
             return refused_by_floor(services, state) or overridden(result)
@@ -166,6 +176,7 @@ async def ask_hooks(services: ExecutionServices, state: CallState) -> Outcome | 
 async def rewrite(services: ExecutionServices, state: CallState, arguments: JsonObject) -> Outcome | None:
     """Repeat stages 2 to 5 with a hook's arguments, which are judged as if the model had sent them."""
     prepared = state.prepared = find_and_validate(services, state.received.call.name, arguments)
+    # The place belonged to the old arguments.
     state.turn.place = None
     state.turns.change(state)
     if prepared.tool is None:
@@ -205,10 +216,12 @@ def recheck_decision(services: ExecutionServices, state: CallState) -> Outcome |
 def judge_now(services: ExecutionServices, state: CallState) -> Outcome | None:
     """Judge the call by the rules and the mode of this moment."""
     admission, prepared = state.admission, state.prepared
+    # A verdict from the stream holds only as long as nothing was awaited since.
     early = None if admission.stale else admission.early
     admission.stale, admission.early = False, None
     if services.policy is None or isinstance(prepared, RefusedCall):
         return None
+    # The user may have changed the mode between the stream and this turn.
     if early is not None and early[1] == services.policy.mode:
         decision = early[0]
     else:
@@ -219,6 +232,7 @@ def judge_now(services: ExecutionServices, state: CallState) -> Outcome | None:
         return denied_by_policy(decision)
     ordered_by, state.turn.place = state.turn.place, decision.place
     if ordered_by not in (None, decision.place):
+        # In another place it meets other calls, so its turn has to be found again.
         state.turn.moved = True
         state.turns.change(state)
     return None
@@ -228,6 +242,7 @@ def with_hooks(services: ExecutionServices, admission: Admission, decision: Perm
     """Return the decision as `before_tool` hooks change it; no hook lifts a denial."""
     changed: JsonObject = {}
     may_approve = services.options.hook_may_approve or (admission.hook_may_approve and decision.source == "mode")
+    # A hook may ask for more care than the policy, never for less than a denial.
     if decision.decision == "allow" and admission.hook_question is not None:
         changed = {"decision": "ask", "source": "hook", "reason": admission.hook_question}
     elif decision.decision == "ask" and admission.hook_approval is not None and may_approve:
@@ -239,6 +254,7 @@ def refused_by_floor(services: ExecutionServices, state: CallState) -> Outcome |
     """Return the floor's denial, if any; a call refused in stages 1 to 3 passes, because it never runs."""
     if services.policy is None or isinstance(state.prepared, RefusedCall):
         return None
+    # A policy is foreign code; one that raises must not open the floor.
     decision = _denial_if_failed(try_call(services.policy.floor, state.prepared.tool, state.prepared.arguments))
     if decision is None:
         return None
@@ -254,6 +270,7 @@ def judgement(policy: PermissionChecker, tool: Tool, arguments: JsonObject) -> P
 def judged_place(services: ExecutionServices, state: CallState) -> Place:
     """Return the place in which the policy of this moment lets a call run."""
     if services.policy is None or isinstance(state.prepared, RefusedCall):
+        # Where nothing judges, the place with the fewest conflicts is as good as any.
         return "trial"
     return judgement(services.policy, state.prepared.tool, state.prepared.arguments).place
 
@@ -299,6 +316,7 @@ def _record_decision(
 ) -> None:
     """Record a decision and publish it, unless it is the same as before."""
     before, state.admission.decision = state.admission.decision, decision
+    # Judged again after each wait, and mostly with the same result: the journal needs it once.
     if decision == before:
         return
     decided = PermissionDecided(

@@ -1,15 +1,23 @@
-"""Stages 8 and 9: ask the user, bind the answer to what was shown, and judge again after every wait."""
+"""Stages 8 and 9: ask the user, bind the answer to what was shown, and judge again after every wait.
+
+Before them, the question of a call to the user, such as that of `ask_user`, waits in the gate in place of an approval:
+a message withdraws it, and a resumed session asks it again.
+"""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 
-from tui_agent.execution.approval_binding import (
+from tui_agent.execution.approval_gate import (
+    AnsweredBy,
+    ApprovalAnswer,
+    Judge,
     call_digest,
     replaced_paths,
+    rule_to_store,
     with_identities,
     without_paths,
 )
-from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer, rule_to_store
 from tui_agent.execution.contained_calls import Crash, asked, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
@@ -23,6 +31,7 @@ from tui_agent.protocol.permissions import (
     PermissionDecision,
     TypedRuleChecker,
 )
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import PathSubject, Preview, PreviewError
 from tui_agent.protocol.trial import Place
 
@@ -40,8 +49,10 @@ async def ask_user(services: ExecutionServices, state: CallState) -> Outcome | N
     """Stage 8: ask the user if the judgement requires it, unless exactly this call was already approved."""
     if not needs_approval(services, state):
         return None
+    # Someone keeps changing the target; asking on would wear the user down to a yes.
     if state.approval.questions >= MAX_QUESTIONS:
         return failure("denied_policy", "Permission denied: what this call would touch kept changing.", "unstable")
+    # Counted before the question, so that a cancelled one counts, too.
     state.approval.questions += 1
     # A hook that runs after the permission may still rewrite the call, but no other call waits here for the user.
     state.turns.settle(state)
@@ -68,12 +79,14 @@ def approval_mismatch(services: ExecutionServices, state: CallState) -> str | No
     approval = state.approval
     if approval.digest is None:
         return ""
+    # The cheap comparison first; it also covers arguments and place, not only files.
     if approval.digest != _digest(state):
         return "what it would touch or run changed since"
     replaced = replaced_paths(approval.shown)
     if not replaced:
         return None
     prepared, targets = state.accepted, _targets(state)
+    # Such a tool refuses on its own what it did not read, so the question would come twice.
     notices = prepared.tool.notices_changes(prepared.arguments)
     known = [path for path in replaced if path in targets and (notices or services.is_own_file(path))]
     approval.shown = without_paths(approval.shown, known)
@@ -83,6 +96,7 @@ def approval_mismatch(services: ExecutionServices, state: CallState) -> str | No
 
 def record_shown(state: CallState) -> str:
     """Record what is at the call's targets as the user is about to see it; return the digest of the call."""
+    # Before the preview: what is shown is then never newer than what was recorded.
     state.approval.shown = with_identities(_targets(state))
     return _digest(state)
 
@@ -107,31 +121,56 @@ def _place(state: CallState) -> Place:
 
 
 async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
+    judge, may_store = partial(_judged, services, state), partial(_may_store, services, state)
+    opened = await _open(services, state, _request, judge, may_store)
+    if isinstance(opened, Outcome):
+        return opened
+    request, answer = opened
+    return await _apply_answer(services, state, request, answer.decision, answer.by)
+
+
+async def _open(
+    services: ExecutionServices,
+    state: CallState,
+    prepare: Callable[[ExecutionServices, CallState], Awaitable[ApprovalRequest | Outcome]],
+    judge: Judge | None = None,
+    may_store: Callable[[str], bool] = lambda _: False,
+) -> tuple[ApprovalRequest, ApprovalAnswer] | Outcome:
+    """Put a question about the call to the user once no earlier one is being prepared, and return the answer.
+
+    Returns:
+        The outcome if the call ends without a question.
+    """
     state.approval.is_open = True
     try:
         async with services.gate.preparing:
             refusal = await state.turns.before_question(state)
             if refusal is not None:
                 return refusal
-            request = await _request(services, state)
+            request = await prepare(services, state)
             if isinstance(request, Outcome):
                 return request
         services.publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="approval"))
-        answer = await _wait_for_answer(services, state, request)
+        answer = await timed_answer(services, state, request, judge, may_store)
+        state.admission.stale = True
+        return request, answer
     finally:
         state.approval.is_open = False
-    return await _apply_answer(services, state, request, answer.decision, answer.by)
 
 
-async def _wait_for_answer(services: ExecutionServices, state: CallState, request: ApprovalRequest) -> ApprovalAnswer:
+async def timed_answer(
+    services: ExecutionServices,
+    state: CallState,
+    request: ApprovalRequest,
+    judge: Judge | None,
+    may_store: Callable[[str], bool],
+) -> ApprovalAnswer:
+    """Ask at the gate and note the time, which is the user's and not the call's."""
     began = asyncio.get_running_loop().time()
     try:
-        return await services.gate.ask(
-            request, services.publisher, lambda: _judged(services, state), partial(_may_store, services, state)
-        )
+        return await services.gate.ask(request, services.publisher, judge, may_store)
     finally:
         state.approval.asked += ((began, asyncio.get_running_loop().time()),)
-        state.admission.stale = True
 
 
 async def _request(services: ExecutionServices, state: CallState) -> ApprovalRequest | Outcome:
@@ -140,6 +179,7 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
     assert decision is not None
     assert services.policy is not None
     tool, arguments = prepared.tool, prepared.arguments
+    # Asked before the new state is recorded, which would make it match.
     why_again = approval_mismatch(services, state)
     digest = record_shown(state)
     # Asked before the preview: a call that ends meanwhile may have made this one possible.
@@ -148,6 +188,7 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
     if isinstance(preview, Crash) and isinstance(preview.error, InvalidArgumentsError):
         return invalid(preview.text)
     if isinstance(preview, Crash) and isinstance(preview.error, ToolError):
+        # An earlier call may still make it succeed, and the error may quote what the model may not read.
         if is_next and _may_read_target(services, state):
             if isinstance(preview.error, PreviewError) and preview.error.reported is not None:
                 preview.error.reported()
@@ -195,6 +236,7 @@ async def _apply_answer(
 ) -> Outcome | None:
     match decision.decision:
         case "deny":
+            # A denial needs no validation: whatever was edited does not run.
             return _denied(services, decision, by)
         case "skip":
             text = f"Skipped by the user.{_quoted_note(decision)}"
@@ -205,6 +247,7 @@ async def _apply_answer(
                 state.approval.notes += (f"The user said: {decision.note}",)
             if decision.override_result is not None:
                 return overridden(decision.override_result)
+            # A rule has no words for the model.
             if by == "policy":
                 return None
             return await _apply_approval(services, state, request, decision)
@@ -214,6 +257,7 @@ def _denied(services: ExecutionServices, decision: ApprovalDecision, by: Answere
     if by == "user" or by == "resume":
         outcome = failure("denied_user", f"The user denied this call.{_quoted_note(decision)}", "denied_user")
         if services.options.on_reject == "stop_turn" and not decision.note:
+            # A bare no usually means "stop"; with a reason the model can do better.
             return Outcome(outcome.status, outcome.result, outcome.error_kind, halts="stopped")
         return outcome
     return failure("denied_policy", f"Permission denied: {decision.note or by}", f"denied_by_{by}")
@@ -249,6 +293,7 @@ async def _edit(services: ExecutionServices, state: CallState, arguments: JsonOb
     prepared = state.prepared = validate(services, before.tool, arguments)
     if isinstance(prepared, RefusedCall):
         reason = prepared.outcome.result.text
+        # Not asked again: the user sees the error with the result and can say it in words.
         return invalid(f"The user changed the arguments before approving, and they do not fit. {reason}")
     state.turn.place = None
     state.turns.change(state)
@@ -269,6 +314,7 @@ async def _grant(
     """Store the rule that the user chose, and judge the other waiting questions by it."""
     assert services.policy is not None
     if edited:
+        # The offered rules were made for the arguments before the edit.
         rule = services.policy.grant_rule(state.accepted.tool, state.accepted.arguments)
     else:
         chosen = decision.model_copy(update={"input": None})
@@ -293,6 +339,7 @@ async def store_rule(services: ExecutionServices, call_id: str, rule: str | None
     elif services.policy is not None and rule is not None:
         # The policy writes it to a settings file.
         stored_in = await asyncio.to_thread(try_call, services.policy.grant, rule, scope)
+    # The approval itself stands: it was given for this call, whatever becomes of the rule.
     if isinstance(stored_in, Crash) or rule is None:
         why = stored_in.text if isinstance(stored_in, Crash) else "no rule"
         services.publisher.publish(Warned(code="grant_failed", text=f"{done}, once only: {why}.", context=context))
@@ -301,6 +348,7 @@ async def store_rule(services: ExecutionServices, call_id: str, rule: str | None
         shown = rule.replace("\n", ", ")
         text = f"From now on allowed: {shown}. To undo this, delete it from {stored_in}."
         services.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
+    # Questions that this rule answers would otherwise wait for answers that are already given.
     services.gate.reconsider()
     return True
 
@@ -309,3 +357,72 @@ def _may_store(services: ExecutionServices, state: CallState, rule: str) -> bool
     """Return True if the policy accepts a rule that it did not propose."""
     policy, prepared = services.policy, state.accepted
     return isinstance(policy, TypedRuleChecker) and not policy.grant_refusal(rule, prepared.tool, prepared.arguments)
+
+
+async def ask_question(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Ask what the tool asks before this call; return why it does not run, or None once there is an answer."""
+    prepared = state.prepared
+    if isinstance(prepared, RefusedCall) or prepared.question is None or state.approval.is_answered:
+        return None
+    state.turns.settle(state)
+    return await state.unless_stopped(_put_question(services, state, prepared.question))
+
+
+async def _put_question(services: ExecutionServices, state: CallState, question: ServerQuestion) -> Outcome | None:
+    for _ in range(MAX_QUESTIONS):
+        # The policy does not judge it again: no rule and no mode can answer for the user.
+        opened = await _open(services, state, _question_request)
+        if isinstance(opened, Outcome):
+            return opened
+        try:
+            return _apply_selection(state, question, opened[1])
+        except ValueError as error:
+            text = f"The answer to {state.accepted.tool.name} does not fit the question: {error}. It is asked again."
+            context: JsonObject = {"call_id": state.received.call.id}
+            services.publisher.publish(Warned(code="bad_selection", text=text, context=context))
+    return failure("denied_policy", "No answer fitted the question.", "unstable")
+
+
+async def _question_request(services: ExecutionServices, state: CallState) -> ApprovalRequest:
+    prepared, call = state.accepted, state.received.call
+    return ApprovalRequest(
+        call_id=call.id,
+        digest=call_digest(call.name, prepared.arguments, schema=prepared.tool.spec.input_schema),
+        tool=prepared.tool.name,
+        args=prepared.arguments,
+        summary=prepared.summary,
+        agent=services.agent,
+        question=prepared.question,
+    )
+
+
+def _apply_selection(state: CallState, question: ServerQuestion, answer: ApprovalAnswer) -> Outcome | None:
+    """Note the answer; return why the call does not run, or None.
+
+    Raises:
+        ValueError: the answer does not fit the question.
+    """
+    decision = answer.decision
+    said = f" The user said: {decision.note}" if decision.note else ""
+    # The tool knows its defaults; without a user they are the answer.
+    if answer.by in ("nobody", "timeout"):
+        state.approval.is_answered = True
+        return None
+    match decision.decision:
+        case "deny":
+            if question.kind == "plan":
+                text = f"The user did not accept this plan. Nothing was started, and plan mode stays.{said}"
+                return failure("denied_user", text, "denied_user")
+            return failure("denied_user", f"The user declined to answer.{said}", "denied_user")
+        case "skip":
+            text = f"The user leaves this to you: decide yourself.{said}"
+            return skipped_on_request("skipped_user", text, decision.override_result, is_error=False)
+        case "approve":
+            if decision.override_result is not None:
+                return overridden(decision.override_result)
+            # May raise, so nothing is noted before it.
+            state.approval.answers = question.content(decision.input or {})
+            state.approval.is_answered = True
+            if decision.note:
+                state.approval.notes += (f"The user said: {decision.note}",)
+            return None

@@ -50,12 +50,15 @@ async def finish_result(services: ExecutionServices, state: CallState, outcome: 
 
     The engine's own text about a call that did not run contains nothing to hide and skips stages 12 and 13.
     """
+    # First, because a fallback is a result like any other and is reviewed as one.
     outcome = await ask_failure_hooks(services, state, outcome)
+    # Hooks on results expect one that a tool, a hook or the user has made.
     if not state.started and not outcome.given:
         return outcome
     outcome = await apply_result_hooks(services, state, outcome)
     outcome = await guard_output(services, state, outcome)
     if state.run.channel is not None and outcome.status != "withheld":
+        # Only now: the reports could contain what was withheld.
         await state.run.channel.publish_held()
     return outcome
 
@@ -67,6 +70,7 @@ async def ask_failure_hooks(services: ExecutionServices, state: CallState, outco
     text = outcome.result.text
     answer = await ask_about_failure(services.hooks, state.received.call, text, services.publisher)
     if answer.fallback is not None:
+        # The report still says what failed.
         outcome = replace(overridden(answer.fallback), error_kind=outcome.error_kind)
     return outcome if answer.continue_on_error else replace(outcome, halts="error", why=outcome.result.text)
 
@@ -79,6 +83,7 @@ async def apply_result_hooks(services: ExecutionServices, state: CallState, outc
     answer = await ask_after_tool(services.hooks, call, arguments, outcome.result, services.publisher)
     if isinstance(answer, str):
         ran = "did not run" if outcome.given and not state.started else "ran"
+        # The hook was to hide something, so without its answer all of it stays hidden.
         text = f"The call {ran} (status {outcome.status}), and its result cannot be shown. {answer}."
         return replace(failure("error", text, "hook_failed"), halts=outcome.halts, why=outcome.why)
     outcome = outcome if answer is outcome.result else outcome.with_result(answer)
@@ -105,11 +110,13 @@ async def guard_output(services: ExecutionServices, state: CallState, outcome: O
         # A copy, because an abandoned tool may still add to its own.
         run.metrics = coerce_metrics(run.metrics)
         if run.channel.held or run.metrics:
+            # Reports and metrics are a second way out for the same data.
             trip = await _output_trip(services, state, run.channel.held_content(run.metrics))
         run.metrics_passed = True
     if trip is None:
         return outcome
     publish_trip(services, trip, "tool_output")
+    # Numbers can give a secret away, too.
     run.metrics = {}
     withheld = failure("withheld", f"The result was withheld by guardrail {trip.name}: {trip.reason}", "guardrail")
     return with_halt(withheld, trip) if trip.halts else replace(withheld, halts=outcome.halts)
@@ -120,6 +127,7 @@ async def _output_trip(services: ExecutionServices, state: CallState, result: To
     if guardrails is None or guardrails.check_output is None:
         return None
     answer = await asked(guardrails.check_output, state.received.call, result, timeout=None)
+    # Quiet: the text of its failure may quote the result.
     return trip_from_answer(answer, quiet=True)
 
 
@@ -131,6 +139,7 @@ async def add_notes_and_truncate(services: ExecutionServices, state: CallState, 
         outcome = replace(outcome, result=fitting)
     texts = notes_of(state) if state.approval.notes or state.approval.edited_names else ()
     if texts:
+        # In front, where a cut in the middle cannot reach them.
         notes = tuple(TextBlock(text=f"[{note}]") for note in texts)
         result = outcome.result.model_copy(update={"content": (*notes, *outcome.result.content)})
         outcome = replace(outcome, result=result)
@@ -155,6 +164,7 @@ def notes_of(state: CallState) -> tuple[str, ...]:
         outcome = "The call ran with them."
     else:
         outcome = "They were changed again before it ran."
+    # Names only: the values are in the call that the report shows.
     changed = ", ".join(sorted(approval.edited_names))
     return (*approval.notes, f"The user changed the arguments before approving: {changed}. {outcome}")
 
@@ -210,6 +220,7 @@ def _note(text: str, head: int, tail: int, where: str) -> str:
 def _cut_position(text: str, position: int, step: int) -> int:
     """Return a position near `position` that makes the piece shorter: between two lines, or else two characters."""
     if step < 0:
+        # Half a line reads like a whole one, so the cut moves to its border if that is near.
         line = text.rfind("\n", max(position - _LINE_SLACK, 0), position) + 1
     else:
         line = text.find("\n", position, position + _LINE_SLACK) + 1
@@ -228,6 +239,7 @@ def _is_joined(before: str, after: str) -> bool:
 async def _archived(text: str, call_id: str, archive_dir: Path, publisher: Publisher) -> Path | None:
     """Write the whole text to a file and return its path; None, after a warning, if that fails."""
     data = text.encode("utf-8")
+    # The id is the provider's and may be a path.
     name = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[:64]
     path = archive_dir / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}.txt"
     try:
@@ -241,6 +253,7 @@ async def _archived(text: str, call_id: str, archive_dir: Path, publisher: Publi
 
 def _write(path: Path, data: bytes) -> None:
     make_private_directories(path.parent)
+    # Not through a link: the directory is known, and a command may have put one there.
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)

@@ -11,8 +11,7 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from tui_agent.execution.approval_binding import call_digest, changes_digest
-from tui_agent.execution.approval_gate import ApprovalAnswer, rule_to_store
+from tui_agent.execution.approval_gate import ApprovalAnswer, call_digest, changes_digest, rule_to_store
 from tui_agent.execution.contained_calls import Crash, contained, kind_of, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, cancelled, changes_waiting, failure, with_partial
@@ -32,7 +31,7 @@ from tui_agent.protocol.trial import (
     ProposedFile,
 )
 
-from .approval_stage import MAX_QUESTIONS, store_rule
+from .approval_stage import MAX_QUESTIONS, store_rule, timed_answer
 from .call_state import CallState
 from .run_tool import prepare_for_effects
 
@@ -193,6 +192,7 @@ def _by_policy(settling: _Settling, decision: ChangesDecision, reason: str = "")
     """Return what the policy keeps without an answer, which is nothing protected."""
     proposed = settling.proposed
     needs_answer = {entry.path for entry in (*proposed.files, *proposed.trees) if entry.sort == "protected"}
+    # A policy may be anyone's code, so its answer is not taken at its word.
     paths = tuple(path for path in decision.kept if path not in needs_answer and path in _keepable(proposed))
     reason = reason or ("" if len(paths) == len(_keepable(proposed)) else decision.reason)
     return _Verdict(KeepSelection(paths=paths) if paths else None, reason=reason)
@@ -203,6 +203,7 @@ async def _ask(settling: _Settling, decision: ChangesDecision) -> _Verdict:
     for _ in range(MAX_QUESTIONS):
         request = _request(settling, decision)
         answer = await _answer_to(settling, request)
+        # Again after the wait: a rule or the mode may have changed what this answer means.
         decision = check_changes(settling.services, settling.proposed)
         if answer.by == "policy" and decision.decision == "allow":
             return _by_policy(settling, decision)
@@ -240,16 +241,8 @@ async def _answer_to(settling: _Settling, request: ApprovalRequest) -> ApprovalA
     services, state = settling.services, settling.state
     async with services.gate.preparing:
         services.publisher.publish(ToolBlockedOn(call_id=settling.call_id, what="approval"))
-        began = asyncio.get_running_loop().time()
-    try:
-        return await services.gate.ask(
-            request,
-            services.publisher,
-            lambda: check_changes(services, settling.proposed),
-            partial(_may_store, settling),
-        )
-    finally:
-        state.approval.asked += ((began, asyncio.get_running_loop().time()),)
+    judge, may_store = partial(check_changes, services, settling.proposed), partial(_may_store, settling)
+    return await timed_answer(services, state, request, judge, may_store)
 
 
 async def _by_user(settling: _Settling, request: ApprovalRequest, answer: ApprovalAnswer) -> _Verdict | None:
@@ -261,6 +254,7 @@ async def _by_user(settling: _Settling, request: ApprovalRequest, answer: Approv
     if decision.decision == "skip":
         return _Verdict(None, by_user=True, reason=f"the user skipped the question.{said}" if said else "skipped")
     if decision.decision == "deny":
+        # As for a denied call: a bare no ends the turn.
         halts = settling.services.options.on_reject == "stop_turn" and not decision.note
         return _Verdict(None, by_user=True, reason=f"the user did not want them.{said}", halts=halts)
     selection = _selected(proposed, decision.input)
@@ -297,6 +291,7 @@ def _selected(proposed: ProposedChanges, answer: JsonObject | None) -> KeepSelec
     except ValidationError as error:
         return f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
     keepable, texts = set(_keepable(proposed)), {file.path for file in proposed.files if file.is_text}
+    # An answer from outside may name anything; only what was proposed can be kept.
     named = {*selection.paths, *selection.overwrite, *selection.texts}
     if unknown := sorted((named - keepable) | (selection.texts.keys() - texts)):
         return f"{', '.join(unknown[:5])} cannot be kept"
@@ -316,6 +311,7 @@ async def _apply(settling: _Settling, verdict: _Verdict) -> Outcome:
         problem = f"the changes could not be {'kept' if selection else 'removed'}: {kept.text}"
         everything = (*_keepable(settling.proposed),)
         kept = KeptChanges(discarded=everything, problems=(problem,) if selection else ())
+    # Each problem names its path, so the reason of the whole would only repeat it.
     is_explained = selection is not None and set(kept.discarded) <= set(selection.paths) and bool(kept.problems)
     reason = "" if is_explained else verdict.reason
     if kept.discarded or not kept.kept:
@@ -359,11 +355,14 @@ async def _stopped(settling: _Settling, stopping: Outcome) -> Outcome:
     state, ran = settling.state, settling.outcome
     reason = state.token.reason.rstrip(".") or "cancelled"
     if state.run.execution is not None:
+        # It is decided on here, and must not be discarded a second time.
         state.run.execution.proposal = None
+    # Unrecorded, no later session could find the layer.
     if settling.is_recorded and reason.startswith(PROGRAM_QUIT) and not state.run.discards:
         return changes_waiting(ran.result)
     _publish_proposed(settling)
     kept = await contained(settling.pending.discard())
+    # What could not be removed is not in the workspace either.
     kept = KeptChanges(discarded=_keepable(settling.proposed)) if isinstance(kept, Crash) else kept
     _publish_discarded(settling, kept, reason)
     if stopping is not ran:
@@ -434,6 +433,7 @@ def _named(proposed: ProposedChanges, paths: tuple[str, ...]) -> str:
     trees = {tree.path: f"{tree.path} ({_files(tree.files)})" for tree in proposed.trees}
     names = [trees.get(path, path) for path in paths if path != REPOSITORY]
     if len(names) > _NAMED:
+        # A build may change thousands of files, and the model reads every word of this.
         names = [_files(count_files(proposed, paths))]
     if REPOSITORY in paths:
         names.append(

@@ -7,13 +7,13 @@ no other call starts. If no call takes it over, a notice reports it.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Any
 
-from tui_agent.execution.approval_binding import call_digest
+from tui_agent.execution.approval_gate import call_digest
 from tui_agent.execution.contained_calls import Crash, asked, contained, copy_of, try_call
-from tui_agent.execution.joinable_task_group import JoinableTaskGroup
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric
@@ -66,6 +66,7 @@ class ToolExecution:
 
     async def run(self, context: ToolContext) -> None:
         """Run the tool to its end, unless it was stopped before; raise nothing but a real cancellation."""
+        # Stopped before its first turn of the event loop: it has done nothing.
         if self.is_stopped:
             self.over.set()
             return
@@ -85,6 +86,7 @@ class ToolExecution:
         """Ask the tool to stop: set its token, and cancel it after the grace."""
         if self.is_stopped:
             return
+        # Before the token, whose callbacks may stop it again.
         self.is_stopped = True
         self.token.cancel(reason)
         if self._stop_timeout is not None:
@@ -98,6 +100,7 @@ class ToolExecution:
 
     def propose(self, changes: PendingChanges) -> None:
         """Receive what the tool changed in a trial; only the first proposal counts."""
+        # A second layer would be neither shown nor removed.
         self.proposal = self.proposal or changes
 
     async def discard_proposal(self) -> None:
@@ -160,6 +163,7 @@ class EarlyExecutions:
 
     def begin(self, execution: ToolExecution, context: ToolContext) -> None:
         """Run an execution in a task that does not end with the response."""
+        # Kept to discard what it proposes, whether a call takes it over or not.
         self._begun.append(execution)
         self._task_group.start(execution.run(context))
 
@@ -180,6 +184,7 @@ class EarlyExecutions:
         """Return the oldest execution without an owner for this tool with the same canonical arguments, if any."""
         if not self._unowned:
             return None
+        # By meaning, not by text: a repeated answer may order the keys differently.
         wanted = call_digest(name, arguments)
         for execution in self._unowned:
             if only_effects and not execution.has_effects:
@@ -207,6 +212,7 @@ class EarlyExecutions:
             async with asyncio.timeout(timeout):
                 for execution in self._effects:
                     await execution.over.wait()
+        # Nothing may run beside it, so the caller decides whether to wait on or to give up.
         if self.has_running_effects:
             return False
         self._report_unclaimed()
@@ -216,9 +222,71 @@ class EarlyExecutions:
         unclaimed, self._unclaimed = self._unclaimed, []
         for execution in unclaimed:
             # One that was stopped before it began has no effects.
+            # The model would repeat what has happened already.
             if execution.ended_at is not None and self._on_unclaimed is not None:
                 self._on_unclaimed(execution)
 
     def _stop_all(self) -> None:
         for execution in self._unowned:
             execution.stop(self._token.reason)
+
+
+class JoinableTaskGroup:
+    """Task group that can be awaited several times. An async context manager that outlives its tasks."""
+
+    def __init__(self) -> None:
+        self._group = asyncio.TaskGroup()
+        self._closing = False
+        self._busy = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def __aenter__(self) -> "JoinableTaskGroup":
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait for all tasks. A cancellation cancels them at once; before any other error of the body, stop them."""
+        self._closing = True
+        # A real cancellation must not wait for tasks that no one will read.
+        if isinstance(error, asyncio.CancelledError):
+            await self._group.__aexit__(kind, error, trace)
+        else:
+            await self._group.__aexit__(None, None, None)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a task is running."""
+        return self._busy > 0
+
+    @property
+    def takes_work(self) -> bool:
+        """True if a task may still be started: the group is not being left, and no task has failed."""
+        return not self._closing
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task; if it raises, all others are cancelled and the group raises its error."""
+        if self._busy == 0:
+            self._idle.clear()
+        self._busy += 1
+        self._group.create_task(work).add_done_callback(self._one_is_done)
+
+    async def until_idle(self, timeout: float | None = None) -> bool:
+        """Wait until no task runs, at most `timeout` seconds; return False if time ran out."""
+        if timeout is None:
+            await self._idle.wait()
+        else:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._idle.wait()
+        return not self.is_busy
+
+    def _one_is_done(self, task: asyncio.Task[None]) -> None:
+        broke = not task.cancelled() and task.exception() is not None
+        # The group is about to cancel everything, so new work would die at once.
+        self._closing = self._closing or broke
+        self._busy -= 1
+        if self._busy == 0:
+            self._idle.set()

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from tui_agent.execution.executor import ToolExecutor
-from tui_agent.execution.joinable_task_group import JoinableTaskGroup
 from tui_agent.execution.options import Auto
 from tui_agent.execution.outcomes import (
     Outcome,
@@ -24,7 +23,7 @@ from tui_agent.execution.outcomes import (
     skipped,
 )
 from tui_agent.execution.pipeline.call_state import CallState, PreparedCall
-from tui_agent.execution.pipeline.tool_execution import EarlyExecutions
+from tui_agent.execution.pipeline.tool_execution import EarlyExecutions, JoinableTaskGroup
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, ToolCall, ToolResultMessage, UserMessage
@@ -32,9 +31,8 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import ToolResult, Verdict
 
 from .call_batch import Batch, ToolExecutionResult, WaveNumbering
-from .concurrency_gate import ConcurrencyGate, SteeringPoints
+from .concurrency_gate import ConcurrencyGate, SteeringGetter, SteeringPoints, SteeringPoll
 from .conflict_order import ConflictOrder
-from .steering_poll import SteeringGetter, SteeringPoll
 
 BatchPhase: TypeAlias = Literal["new", "open", "finishing", "finished", "discarding", "discarded"]
 

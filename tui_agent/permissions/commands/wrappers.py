@@ -8,6 +8,38 @@ from collections.abc import Iterator, Sequence
 
 from .script_reader import UNKNOWN, SimpleCommand, names, read_script
 
+OUTSIDE = "outside the workspace"
+NETWORK_CODE = "runs code from the network"
+_NETWORK = "uses the network"
+_LOADERS = frozenset(("curl", "wget"))
+
+_PATTERNS = {
+    "runs as another user": r"(?:sudo|doas|su|pkexec|runuser)\b",
+    "overwrites disks": r"(?:dd|mkfs\S*|fdisk|parted|wipefs|blkdiscard)\b",
+    "deletes files": r"(?:rm|rmdir|unlink|shred)\b|git (?:rm|clean)\b|find .* -delete\b",
+    "force-pushes": r"git push .*(?:--force|--mirror|-f\b|\+)",
+    "discards changes": r"git (?:restore\b|reset .*--hard|checkout .*(?:--|-f|\.)(?: |$)|stash (?:drop|clear))",
+    "pushes": r"git push\b",
+    _NETWORK: r"(?:curl|wget|ssh|scp|sftp|rsync|nc|ncat|telnet|ftp)\b|git (?:fetch|pull|clone|ls-remote)\b"
+    r"|(?:npm|pip3?|cargo|uv|gem|brew|apt|apt-get) .*(?:install|add|publish)\b",
+    "ends processes": r"(?:kill|pkill|killall)\b",
+}
+"""Patterns for the words of a command, the worst consequence first."""
+_COMPILED = {text: re.compile(pattern) for text, pattern in _PATTERNS.items()}
+_LONGEST_READ = 4_000
+
+
+def consequences_of(argv: Sequence[str], *, before: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the known consequences of a simple command, the worst first; it reads the output of `before`, if any."""
+    if not argv:
+        return ()
+    # Bounded, because the patterns look for words anywhere in the line.
+    line = " ".join((base_name(argv[0]), *argv[1:]))[:_LONGEST_READ]
+    found = [text for text, pattern in _COMPILED.items() if pattern.match(line)]
+    is_loaded = bool(before) and base_name(before[0]) in _LOADERS and base_name(argv[0]) in INTERPRETERS
+    return (*([NETWORK_CODE] if is_loaded else []), *found)
+
+
 MAX_DEPTH = 6
 MAX_FOUND = 500
 
@@ -59,6 +91,7 @@ def inner_commands(command: SimpleCommand, before: Sequence[str] = ()) -> Iterat
 
     `before` is the argv of the command whose output it reads.
     """
+    # A text may nest commands without end; what is not found here still runs in the trial.
     left = MAX_FOUND
     printed = " ".join(before[1:]) if before and base_name(before[0]) in ("echo", "printf") else None
     waiting = [(command.argv, command.input or printed, 0)]
@@ -91,6 +124,7 @@ def _run_by(argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
     if name not in WRAPPERS:
         return
     values, own_words = WRAPPERS[name]
+    # It only says where a program is.
     if name == "command" and argv[1:2] in (("-v",), ("-V",)):
         return
     at = 1
@@ -133,6 +167,7 @@ def forms_of(argv: Sequence[str]) -> list[tuple[str, ...]]:
     program, and for git without the options before its subcommand."""
     forms = [tuple(argv)]
     if argv:
+        # `deny git push` means /usr/bin/git, too.
         forms.append((base_name(argv[0]), *argv[1:]))
         if forms[-1][0] == "git" and len(argv) > 1 and argv[1].startswith("-"):
             at = 1

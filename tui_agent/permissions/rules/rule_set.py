@@ -13,10 +13,9 @@ from typing import Literal
 from tui_agent.permissions.commands.script_reader import SimpleCommand, names
 from tui_agent.permissions.commands.wrappers import forms_of
 from tui_agent.permissions.rules.path_resolution import PathFacts, WorkspaceRoots
-from tui_agent.permissions.rules.verdicts import STRICTNESS, Finding, finding_for_rule
 
 from .patterns import BORDER, CommandPattern, Match, command_patterns, path_pattern
-from .rule import Intent, Rule
+from .rule import STRICTNESS, Finding, Intent, Rule, finding_for_rule
 
 RuleResolution = Literal["first_match", "severity"]
 """The deciding rule of a list: the first that matches, or the strictest."""
@@ -50,6 +49,7 @@ class RuleSet:
     def replace(self, layers: Iterable[Sequence[Rule]], kept: Container[Rule] = ()) -> None:
         """Replace the rules. Grants stay, but a `kept` (stored) grant only while its rule is still in the settings."""
         self._layers = tuple(tuple(layer) for layer in layers)
+        # By text: the same rule has another origin once it is read from its file.
         standing = {rule.text for rule in self.rules if rule.verdict == "allow"}
         self.grants = [grant for grant in self.grants if grant not in kept or grant.text in standing]
 
@@ -81,6 +81,7 @@ class RuleSet:
         An allow rule must match literal words as written, a rule that forbids any form of them.
         """
         assigned = [word.value for word in command.assignments]
+        # With its assignments: `X=1 make` is another command than `make`.
         whole = BORDER.join((*assigned, *command.argv))
         texts = dict.fromkeys((whole, *map(BORDER.join, forms_of(command.argv))))
         names = {word.partition("=")[0] for word in assigned}
@@ -88,6 +89,7 @@ class RuleSet:
 
         def allows(pattern: CommandPattern) -> bool:
             is_spelled = pattern.spelled_words > len(assigned) and pattern.allows(whole)
+            # A locale changes no meaning; any other variable could make a program load something.
             is_covered = (is_harmless or pattern.is_everything) and pattern.allows(BORDER.join(command.argv))
             return is_spelled or is_covered
 
@@ -156,6 +158,7 @@ class RuleSet:
         if found is not None or intent == "write":
             return found
         # Not `match`, which would look through all of a searched directory for each of these rules.
+        # Last of all: a rule of the user on the same file says what is wanted.
         secret = (rule for rule in self.secrets if matches_all(rule.pattern or ""))
         return next(map(finding_for_rule, secret), None)
 
@@ -201,6 +204,7 @@ class RuleSet:
             if host is None:
                 return "no" if rule.verdict == "allow" else "maybe"
             wanted = pattern.strip().removeprefix("domain:").lower().rstrip(".")
+            # An allow is never wider than its words, a denial never narrower than its meaning.
             covers_subdomains = wanted.startswith("*.") or rule.verdict != "allow"
             is_below = covers_subdomains and host.endswith(f".{wanted.removeprefix('*.')}")
             return "yes" if host == wanted or is_below else "no"
@@ -220,9 +224,11 @@ class RuleSet:
         for layer in (*self._layers, self.restrictions):
             for rule in layer:
                 result = matches(rule)
+                # Also of rules that do not match: explain answers why a rule did not help.
                 trace.append(f"{rule.shown}: {_RESULTS[result]} {subject!r}")
                 if result != "no":
                     found = finding_for_rule(rule, is_open=result == "maybe")
+                    # Among lists the strictest wins, so a project can tighten what the user allows but not loosen it.
                     if decided is None or STRICTNESS[found.decision] > STRICTNESS[decided.decision]:
                         decided, is_open = found, result == "maybe"
                 if result == "yes" and self._resolution == "first_match":

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tui_agent.git.protected_names import obeyed_name
+from tui_agent.git.protected_tree import obeyed_name
 from tui_agent.permissions.commands.script_reader import SimpleCommand, names, read_script
 from tui_agent.permissions.commands.wrappers import SHELLS, WRAPPERS, base_name
 from tui_agent.permissions.rules.path_resolution import is_within
@@ -72,6 +72,7 @@ def offer_for_command(tool: str, text: str) -> Offer | None:
     if command is None or before is None:
         return None
     words = command.argv
+    # They mean something in a pattern, and no spelling of the rule would be exact.
     is_open = any(letter in "".join(words) for letter in "\\*\n")
     if is_open or not (_may_be_exact(words) or may_be_stored(words)):
         return None
@@ -120,6 +121,7 @@ def escape_path(path: str) -> str:
 def _is_plain_place(folder: str) -> bool:
     """True if everything in a folder outside the workspace may be read because one file of it may."""
     home = os.path.realpath(os.path.expanduser("~"))
+    # Neither the root, nor a folder that has the home in it, nor one with hidden settings.
     return folder.count("/") > 1 and not is_within(home, folder) and obeyed_name(folder) is None
 
 
@@ -189,6 +191,7 @@ def refusal_of_line(line: str, tool: str, subject: Subject | None, offered: Coll
         rule = Rule.parse("allow", line)
     except ConfigurationError as error:
         return str(error)
+    # What the question itself offers needs no second check.
     if rule.text in offered:
         return ""
     tools = {Rule.parse("allow", text).tool for text in offered}
@@ -217,6 +220,7 @@ def _refusal_of_pattern(pattern: CommandPattern) -> str:
         return "A * would match any text there. Only `:*` at the end is possible: any arguments may follow."
     words = first.split(BORDER)
     name = base_name(words[0])
+    # With a variable in front the first word would no longer be the program.
     if "=" in words[0]:
         return "A rule cannot begin with a variable; name the command first."
     if not may_be_stored(words):

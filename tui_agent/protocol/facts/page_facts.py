@@ -1,8 +1,10 @@
 """Facts on the pages of a session: rules, tools, jobs, hooks, servers, definitions, models, settings and tasks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Verdict
 
@@ -248,3 +250,62 @@ class TaskFact:
     """Path of the socket that takes answers; empty without one."""
     questions: tuple[TaskQuestion, ...] = ()
     """Questions that wait, oldest first."""
+
+
+REPORT_TOOL = "report_findings"
+"""Name of the tool that reports findings."""
+
+Severity: TypeAlias = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+"""Severities, the worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One finding of a review."""
+
+    file: str
+    """Path relative to the workspace."""
+    line: int = 0
+    """Line in the file, from 1; 0: the file as a whole."""
+    severity: Severity = "medium"
+    text: str
+    """The problem and why it matters; the first line is a sentence."""
+
+    @property
+    def place(self) -> str:
+        """File and line, as in `src/cart.py:12`."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    @property
+    def title(self) -> str:
+        """The first line of its text."""
+        return self.text.strip().partition("\n")[0]
+
+    @property
+    def plain(self) -> str:
+        """The finding as text for a terminal."""
+        return f"{self.place}: {self.severity}: {self.text.strip()}"
+
+
+def findings_of(event: ToolEnded) -> tuple[Finding, ...] | None:
+    """Return the findings that a call reported; None if it reported none."""
+    if event.name != REPORT_TOOL or event.is_error or not event.details:
+        return None
+    try:
+        return tuple(
+            Finding(
+                file=str(one["file"]),
+                line=int(one["line"]),
+                severity=SEVERITIES[SEVERITIES.index(one["severity"])],
+                text=str(one["text"]),
+            )
+            for one in event.details["findings"]
+        )
+    except (KeyError, TypeError, ValueError):
+        return None  # A tool of another origin has this name.
+
+
+def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings by severity, file and line, each once."""
+    return tuple(sorted(dict.fromkeys(findings), key=lambda one: (SEVERITIES.index(one.severity), one.file, one.line)))

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from .demo_goals import (
+from .demo_task import (
+    DemoTurn,
+    Exchange,
+    Task,
     compare_files,
     create_file,
     first_line,
@@ -20,7 +23,6 @@ from .demo_goals import (
     run_command,
     search_text,
 )
-from .demo_task import DemoTurn, Exchange, Task
 from .guided_tour import DemoWorkspace
 
 HELP = """I'm a scripted demo, not a language model. I understand a few plain sentences and use the real tools:

@@ -12,8 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from .demo_goals import first_error, first_line
-from .demo_task import DemoCall, DemoTurn, Goal, Outcomes
+from .demo_task import DemoCall, DemoTurn, Goal, Outcomes, first_error, first_line
 
 READ_FIRST = ("README.md", "cart.py", "test_cart.py")
 WRONG_LINES = "        if quantity > BULK:\n            total -= total * BULK_DISCOUNT // 100\n"

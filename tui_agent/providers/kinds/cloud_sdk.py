@@ -17,10 +17,10 @@ from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.anthropic_sdk import MESSAGES, SdkClient, isolated_headers
 from tui_agent.providers.connection import network_of, root_cause, secret_values
-from tui_agent.providers.connection_settings import ConnectionSettings
 from tui_agent.providers.endpoint_client import EndpointClient, SdkResponse, address_of
 from tui_agent.providers.error_details import ErrorDetails
 from tui_agent.providers.lean_import import hidden_package
+from tui_agent.providers.model_catalog import ConnectionSettings
 from tui_agent.providers.provider_failures import ErrorFactory
 
 with hidden_package("aiohttp"):

@@ -11,9 +11,9 @@ import httpx2
 
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.providers.connection import network_of, proxy_secrets, root_cause, secret_values
-from tui_agent.providers.connection_settings import ConnectionSettings
 from tui_agent.providers.endpoint_client import LIST_SECONDS, EndpointClient, address_of
 from tui_agent.providers.lean_import import hidden_package, load_names
+from tui_agent.providers.model_catalog import ConnectionSettings
 from tui_agent.providers.provider_failures import ISOLATED_KEY_ADVICE, ErrorFactory
 
 with hidden_package("aiohttp"):
@@ -70,6 +70,7 @@ class OpenAiClient(EndpointClient):
         except (OpenAIError, httpx2.InvalidURL, ValueError, OSError) as error:
             advice = "check the key and the base URL"
             failure = ErrorFactory((key,) if key else ()).write("unavailable", root_cause(error), advice=advice)
+        # Raised here, so that it has no context, in which an error of the SDK could repeat the key.
         if failure is not None:
             raise failure
         if self._client.base_url.host != OWN_HOST:

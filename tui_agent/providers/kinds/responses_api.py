@@ -21,7 +21,7 @@ from tui_agent.providers.response_decoder import ResponseDecoder
 from tui_agent.providers.response_reader import object_in, text_in
 from tui_agent.providers.wire_blocks import blocks_of, encode
 
-from .chat_request import ChatRequestBuilder, Rendered, data_url, effort_of, result_parts, system_text
+from .chat_completions_api import ChatRequestBuilder, Rendered, data_url, effort_of, result_parts, system_text
 from .event_writer import EventWriter
 
 

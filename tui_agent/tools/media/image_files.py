@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock, JsonObject
+from tui_agent.protocol.programs import install_command
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process
 from tui_agent.tools.search.file_listing import BoundedBytes
@@ -141,6 +141,7 @@ async def _scaled(content: bytes, media_type: str, shown: str, cancellation: Can
             environment = child_environment(os.environ)
             spec = ProcessSpec(argv, Path("/"), environment, SCALING_TIME, descriptors=(file.fileno(),))
             outcome = await run_process(spec, output, BoundedBytes(_FACTS_SIZE), cancellation)
+    # Without the program, an image within the limits is sent as it is.
     except OSError:
         return None
     cancellation.raise_if_set()
@@ -168,6 +169,7 @@ def _number(content: bytes, start: int, length: int, order: str = "big") -> int:
 
 
 def _png_size(content: bytes) -> tuple[int, int]:
+    # The header alone is there in a file that was cut, too.
     if content[12:16] != b"IHDR" or b"IEND" not in content[-16:]:
         raise ValueError("no header or no end")
     return _number(content, 16, 4), _number(content, 20, 4)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.media_type import PDF, media_type_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
+from tui_agent.protocol.prompt_references import PDF, media_type_of
 from tui_agent.protocol.regular_file import FileReader
 from tui_agent.tools.text_format import counted
 
@@ -62,6 +62,7 @@ def pdf_block(content: bytes, name: str, shown: str) -> DocumentBlock:
     Raises:
         ToolError: it is incomplete or encrypted, or has too many pages.
     """
+    # Some programs append bytes behind the end.
     if b"%%EOF" not in content[-2_048:]:
         raise ToolError(f"{shown} begins like a PDF, but is damaged or incomplete: it has no end")
     if _ENCRYPTED.search(content):
@@ -169,6 +170,7 @@ async def load_media(
 async def media_of(content: bytes, media_type: str, shown: str, cancellation: CancellationToken) -> MediaFile:
     """Return the content of a file as a block that the API accepts; raises like `load_media`."""
     refuse = refuse_large_pdf if media_type == PDF else refuse_large_image
+    # It may have grown since its size was read.
     refuse(len(content), shown)
     if media_type == PDF:
         return await _pdf(content, shown)

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.media_type import image_type
 from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object
+from tui_agent.protocol.prompt_references import image_type
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.tools.text_format import counted, printable
 from tui_agent.tools.text_match import replace_text

@@ -123,6 +123,7 @@ class Notebook:
         """Return the blanks before a cell."""
         start = self.cells[number - 1].start
         gap = self.text[len(self.text[:start].rstrip(" \t\r\n")) : start]
+        # The first cell may follow its bracket at once although the others are apart.
         return gap or (self._gap_before(2) if number == 1 < len(self.cells) else "")
 
     def _written_source(self, cell: Cell, source: str) -> str:
@@ -136,6 +137,7 @@ class Notebook:
         own = _BLANK.match(self.text, line_start)
         outer = self._newline + (own[0] if own is not None else "")
         if not self._is_indented:
+            # As compact as the rest of the file, which its first keys show.
             return f"[{', '.join(lines)}]" if ": " in self.text[:100] else f"[{','.join(lines)}]"
         items = re.match(r"\[(\r?\n[ \t]*)", present)
         inner = items[1] if items is not None else outer + self._indent
@@ -149,6 +151,7 @@ class Notebook:
         if not self._is_indented:
             separators = (", ", ": ") if ": " in self.text[:100] else (",", ":")
             return json.dumps(cell, ensure_ascii=self._escapes, sort_keys=True, separators=separators)
+        # Sorted, as Jupyter writes the keys.
         text = json.dumps(cell, ensure_ascii=self._escapes, sort_keys=True, indent=self._indent)
         margin = self._gap_before(1).rpartition("\n")[2] if self.cells else self._indent * 2
         return text.replace("\n", self._newline + margin)
@@ -166,6 +169,7 @@ class Notebook:
 def read_notebook(text: str) -> Notebook | None:
     """Return the notebook that a text contains; None if it is not one of format 4."""
     try:
+        # Checks all of the text first, as the search for places below expects sound JSON.
         whole: object = json.loads(text)
         if not is_object(whole) or not is_array(whole.get("cells")):
             return None
@@ -203,6 +207,7 @@ def _member(text: str, place: int, key: str) -> tuple[int, int]:
         name, place = _DECODER.raw_decode(text, place)
         start = _after_blank(text, _after_blank(text, place) + 1)
         _, end = _DECODER.raw_decode(text, start)
+        # The last one counts, as for `json.loads`.
         found = (start, end) if name == key else found
         place = _after_comma(text, end)
     if found is None:

@@ -208,6 +208,7 @@ class BackgroundJobs:
     ) -> None:
         self._is_open = False
         self._end_all()
+        # Without the error, for which the group would cancel the very tasks that end the commands.
         await self._group.__aexit__(None, None, None)
 
     @property
@@ -262,7 +263,8 @@ class BackgroundJobs:
         if not self._is_open:
             raise ToolError(_NOT_OPEN)
         live = LiveOutput(output, lambda chunk, total: context.output(chunk, bytes_total=total))
-        job = Job(context.call_id, context.agent, command, output, live)
+        mark = TreeMark(context.mark) if context.mark else TreeMark.new()
+        job = Job(context.call_id, context.agent, command, output, live, mark=mark)
         self._at_call[job.call_id] = job
         task = self._tasks[job] = self._group.create_task(self._run(job, work))
         task.add_done_callback(lambda _: self._tasks.pop(job))
@@ -277,6 +279,7 @@ class BackgroundJobs:
     async def settled(self) -> None:
         """Wait until the effects of all calls that have ended are published."""
         while self._late_work:
+            # Another call may have ended meanwhile.
             await asyncio.wait(tuple(self._late_work))
 
     async def wait_for(self, job: Job, cancellation: CancellationToken, until: asyncio.Event) -> None:
@@ -290,6 +293,7 @@ class BackgroundJobs:
             await until.wait()
         except asyncio.CancelledError:
             job.token.cancel("the call was cancelled")
+            # However often the task is cancelled: no call ends before its command.
             while not job.moments.over.is_set():
                 with suppress(asyncio.CancelledError):
                     await job.moments.over.wait()
@@ -326,7 +330,9 @@ class BackgroundJobs:
         self._jobs[job.task_id] = job
         self._publish(BackgroundStarted(task_id=job.task_id, kind=KIND, command=job.command))
         job.live.close()
+        # From here on its output is published and read apart from what the call has shown.
         job.before = job.output.keep_unread()
+        # No one waits for it any more: once a second is enough for the screen.
         job.live = LiveOutput(job.output, partial(self._pass_on, job, [PUBLISHED_OUTPUT]), interval=1.0)
         job.moments.settled.set()
 
@@ -378,6 +384,7 @@ class BackgroundJobs:
                 "outside the sandbox, can outlive tui-agent."
             )
         job.release.problem = ""
+        # A first try that failed has set it.
         job.release.answered.clear()
         job.release.wanted.set()
         await job.release.answered.wait()
@@ -414,6 +421,7 @@ class BackgroundJobs:
             job.moments.over.set()
             if job.release is not None:
                 job.release.answered.set()
+            # Set last, so that a task which waits for these two finds that it is over.
             job.moments.started.set()
             job.moments.settled.set()
         if job.task_id:

@@ -142,6 +142,7 @@ class CapturedOutput:
         """Take the next bytes; return True, as there is always room for more."""
         with self._lock:
             if not self._closed:
+                # Before the bytes count, since it compares what was there with what comes.
                 self._keep_whole(data)
                 self._total += len(data)
                 self._nuls = self._nuls or b"\0" in data
@@ -176,6 +177,7 @@ class CapturedOutput:
     def keep_unread(self) -> Captured:
         """Return the output so far. `take_unread` has what follows, and the file keeps the newest from now on."""
         with self._lock:
+            # A server may run for days: its newest output is what counts.
             self._spool.roll(JOB_SPOOL_LIMIT)
             self._unread, self._written, self._read, self._seen = bytearray(), 0, {}, self._pending()
             return self._captured()
@@ -213,6 +215,7 @@ class CapturedOutput:
         """
         with self._lock:
             if not self._spool.begun:
+                # The file is made with its first byte.
                 self._spool.write(bytes(self._start) or b"\n")
             if self._spool.path is None:
                 raise OSError(self._spool.problem or "the output could not be saved")

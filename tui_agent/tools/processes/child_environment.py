@@ -114,6 +114,7 @@ def child_environment(inherited: Mapping[str, str], *, is_confined: bool = False
     """
     kept = {name: value for name, value in inherited.items() if _is_inherited(name, value, is_confined=is_confined)}
     own = () if is_confined else tuple(_git_settings(inherited))
+    # Ours last: a pager or an editor of the user would wait for keys.
     return with_settings(kept | _QUIET, (*own, *settings_of_every_git()))
 
 
@@ -157,6 +158,7 @@ def read_only_environment(environment: Mapping[str, str], workspace: Path) -> di
 def _git_settings(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the settings of git that variables hold, without secrets."""
     count = environment.get("GIT_CONFIG_COUNT", "")
+    # The number is what someone wrote into a variable.
     for number in range(min(int(count), _MOST_GIT_SETTINGS) if count.isascii() and count.isdigit() else 0):
         key, value = (environment.get(f"GIT_CONFIG_{part}_{number}", "") for part in ("KEY", "VALUE"))
         if key and not is_secret_variable(key, f"{key} {value}"):

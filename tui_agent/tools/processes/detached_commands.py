@@ -83,6 +83,7 @@ class Guard:
                 os.close(reading)
             # The object would warn when the program ends before its process.
             process.returncode = 0
+            # A command may stop the guard, which then reads nothing: writing must not wait for it.
             os.set_blocking(writing, False)
             self._input = writing
             self._tell("".join(f"begun {group}\n" for group in self._groups))

@@ -172,6 +172,7 @@ def _is_of(pid: int, leaders: Collection[int], processes: Collection[psutil.Proc
 def own_children() -> Iterable[int]:
     """Return the ids of this program's children, zombies included."""
     try:
+        # Each thread has its own list: a child belongs to the one that started it.
         lists = [file.read_text("ascii") for file in _TASKS.glob("*/children")]
     except OSError:  # A thread ended just now.
         lists = []

@@ -45,6 +45,7 @@ class OutputPump:
         self.sated = asyncio.Event()
         """Set when a sink wants no more."""
         self._ended = asyncio.Event()
+        # A pipe that a process still holds open must not keep the program from ending.
         self._thread = threading.Thread(target=self._pump, name="output-pump", daemon=True)
         self._stopped = False
 
@@ -84,6 +85,7 @@ class OutputPump:
         left = dict(self._sinks)
         for read_end in left:
             with suppress(OSError, AttributeError):
+                # A pipe holds 64 KiB by default: a flood would wake this thread four times as often.
                 fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
             poll.register(read_end, select.POLLIN)
         while left:

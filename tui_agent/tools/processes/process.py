@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 import psutil
 
+from tui_agent.protocol.background import run_shielded_in_thread
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.programs import open_script
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.protocol.tool_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
 from .detached_commands import GUARD, Keeper, detach, is_detached, record_of
@@ -132,6 +132,7 @@ async def run_process(
     """
     mark = mark or TreeMark.new()
     if spec.is_command and not (spec.ends_all and GUARD.is_there):
+        # Looking for the programs and starting the guard blocks for some milliseconds.
         spec = replace(spec, argv=await asyncio.to_thread(_wrapped, spec, mark))
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
@@ -158,6 +159,7 @@ async def _run(
         process = await _spawn(spec, mark, pump.write_ends)
     except asyncio.CancelledError:
         pump.stop()
+        # The program may run already, known by its mark alone.
         await run_shielded_in_thread(partial(end_tree, None, mark, grace=0))
         raise
     except BaseException:

@@ -126,6 +126,7 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
     listed = _pids()
     orphans = unclaimed_orphans(mark.limit)
     tied = False
+    # The newest first: a process that starts successors without end is met at its latest one.
     for pid in reversed(listed):
         if (pid in orphans or _is_tied(pid, leader, mark)) and not is_zombie(pid):
             tied = True

@@ -39,6 +39,7 @@ class SpoolBudget:
     def take(self, wanted: int) -> int:
         """Return how many of `wanted` bytes may be written, and count them as used."""
         with self._lock:
+            # Counted with the first output: many sessions never have a file.
             if self._used is None:
                 self._used = self._on_disk()
             granted = max(0, min(wanted, self.limit - self._used))
@@ -103,6 +104,7 @@ class SpoolFile:
 
     def roll(self, limit: int) -> None:
         """From now on keep the newest `limit` bytes at most; a line at the start of the file says what was dropped."""
+        # It may have more than that by now.
         self._limit, self._rolls = max(limit, self.size), True
 
     def write(self, data: bytes) -> None:
@@ -125,6 +127,7 @@ class SpoolFile:
             self.size += written
             if self._budget is not None:
                 self._budget.give_back(len(kept) - written)
+        # A later piece behind a gap would look like what comes next.
         if self.problem:
             self.close()
 
@@ -139,6 +142,7 @@ class SpoolFile:
         """Move the newer half of the file to its start, behind a line that says what was dropped."""
         if self._descriptor is None:
             return
+        # Half of it at once: dropping only what is needed would rewrite the file with every piece.
         source = self.size - self._limit // 2
         self._dropped += source
         note = f"[… the oldest output, about {self._dropped:,} bytes, was dropped …]\n".encode()

@@ -94,6 +94,7 @@ class TerminalLines:
         text = self._colours.encode() + first
         self._rows[-1] = last + text if isinstance(last, bytes) else _encoded(last) + text
         self._colours = ""
+        # Only the last ones can still be in force, and a flood must not be searched as a whole.
         for found in _COLOURS.findall(data[-_LONGEST_SEQUENCE:].decode("utf-8", "replace")) if b"\x1b" in data else ():
             self._lasting = _with_colours(self._lasting, found)
         self._rows += more
@@ -124,6 +125,7 @@ class TerminalLines:
                 self._go_to(0)
                 self._erase(2)
             case "frames":
+                # A progress bar writes thousands of frames: only what is seen of them in the end is drawn.
                 first, *frames, _ = found.split("\r")
                 self._write(first)
                 self._go_to(0)
@@ -166,6 +168,7 @@ class TerminalLines:
     def _move(self, action: str, numbers: str) -> None:
         if numbers and not numbers[0].isdigit():
             return
+        # More digits are beyond any screen, and converting thousands of them takes long.
         number = int(numbers[:6]) if numbers[:6].isdigit() else 0
         count = max(1, number)
         match action:
@@ -193,6 +196,7 @@ class TerminalLines:
                 return
 
     def _go_to(self, column: int) -> None:
+        # A program may name any column, and cells up to it would be filled.
         self._column = min(max(0, column), LONGEST_ROW)
         self._colours = self._lasting
 

@@ -16,8 +16,7 @@ from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 from tui_agent.tools.text_format import counted
 
-from .glob_pattern import GlobPattern
-from .ignore_rules import GIT_NAME, RULES_NAME, IgnoreRules, SearchScope
+from .path_patterns import GIT_NAME, RULES_NAME, GlobPattern, IgnoreRules, SearchScope
 from .search_engine import Ripgrep
 
 LISTING_TIME = 10.0
@@ -139,6 +138,7 @@ async def _listed_by(
         spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
         outcome, is_stuck = await _unless_stuck(spec, output, errors, cancellation)
     cancellation.raise_if_set()
+    # Counting is far cheaper than decoding and sorting: the larger listing has no more names, so it is the same one.
     if part is not None and output.data.count(0) == len(part.names):
         return part
     names = await asyncio.to_thread(_names, output.data)
@@ -230,6 +230,7 @@ class _Walk:
 
     def list_next(self, start: int) -> None:
         """List one waiting directory; if the time limit passes before its end, it waits on."""
+        # The last one first, so that few directories wait however wide the tree is.
         below, rules = self.waiting.pop()
         directory = os.path.join(self.scope.place.path, below)
         with self._errors_noted(), pinned_below(start, below) as held, scan_directory(held) as entries:

@@ -52,6 +52,8 @@ class Ripgrep:
         Depending on the mode it writes `NAME NUL LINE:COLUMN:…`, `NAME NUL` or `NAME NUL COUNT`.
         """
         case = "--ignore-case" if request.ignore_case else "--case-sensitive"
+        # Both engines must agree on what is binary, so ripgrep does not decide it; a mapped file that shrinks would
+        # kill it.
         how = ("--text", "--crlf", "--no-mmap", "--no-heading", "--with-filename", "--no-ignore", case)
         most = (f"--max-count={request.max_matches_per_file}",) if request.mode == "content" else ()
         what = ("-e", request.pattern, "--", *files)

@@ -86,6 +86,7 @@ def _lines(name: str) -> Iterator[str]:
                 file.seek(len(codecs.BOM_UTF8))
             while line := file.readline(_LONGEST_LINE):
                 rest = line
+                # The rest of a long line is read only to find its end.
                 while rest and not rest.endswith(b"\n"):
                     rest = file.readline(_LONGEST_LINE)
                 yield line.rstrip(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")

@@ -106,7 +106,9 @@ Symbol = tuple[str, str, int, int]
 
 def main(descriptor: int, write: Callable[[str], object]) -> int:
     """Write the symbols of the files that are new or have changed."""
+    # What the user waits for comes first.
     os.nice(_NICENESS)
+    # For the case that the engine is gone and cannot end this program.
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     with open(descriptor, encoding="utf-8", errors="surrogateescape") as files:
         for record in files:
@@ -139,6 +141,7 @@ def symbols_of(text: str, suffix: str) -> Iterator[Symbol]:
     place = number = count = 0
     for match in PATTERNS[suffix].finditer(text):
         indent, kind, name = [group for group in match.groups() if group is not None][:3]
+        # `if (…)` looks like the head of a function in C and Java.
         if name in _NOT_NAMES:
             continue
         number += text.count("\n", place, match.start())
@@ -161,6 +164,7 @@ def _last_line(lines: list[str], first: int, indent: str) -> int:
         bare = line.strip()
         if not bare:
             continue
+        # The end of a parameter list, or a brace, may be indented like the head.
         if len(line.expandtabs(8)) - len(line.expandtabs(8).lstrip()) > width or bare.startswith(_CONTINUES):
             last = index
             continue

@@ -13,7 +13,7 @@ from tui_agent.git.read_only_git import read_git
 from tui_agent.tools.pinned_directory import ResolvedPath
 
 from .file_listing import walk_files
-from .ignore_rules import SearchScope
+from .path_patterns import SearchScope
 
 LISTING_SECONDS = 1.5
 """Most seconds for listing the names."""
@@ -69,6 +69,7 @@ class GitFiles:
                 continue
             facts, _, name = record.partition("\t")
             tag, mode, identity, stage = facts.split(" ")
+            # A submodule has files of its own, which its own repository knows.
             if mode != _SUBMODULE:
                 names.setdefault(name, identity)
                 # A lower-case tag marks a file that git assumes to be unchanged without looking.
@@ -87,6 +88,7 @@ class GitFiles:
 
     def contents(self, objects: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield each object's name and content; objects that git does not have are left out."""
+        # In portions, as all contents of one are in memory at the same time.
         for start in range(0, len(objects), _OBJECTS_AT_ONCE):
             requests = "\n".join(objects[start : start + _OBJECTS_AT_ONCE]) + "\n"
             output = self._run(("cat-file", "--batch"), requests.encode(), _OBJECTS_SECONDS)

@@ -1,23 +1,34 @@
-"""Downloads of pages from public addresses only, with limits on time, size and redirects; without cookies."""
+"""Downloads of pages from public addresses only, with limits on time, size and redirects; and the text of pages."""
 
 import asyncio
+import codecs
+import os
 import socket
 import ssl
+import sys
+import tempfile
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
+from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import httpx2
 
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.protocol.web_address import find_proxy, host_of
+from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.tools.search.file_listing import BoundedBytes
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host and a port; raises OSError if there are none."""
 
+# Each that does not answer costs seconds of the call.
 MOST_ADDRESSES = 4
 
 _WITH_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"), IPv6Network("::ffff:0:0:0/96"))
@@ -116,6 +127,7 @@ class PublicTransport(httpx2.AsyncBaseTransport):
             addresses = await self._resolver(url.host, port)
         except (OSError, UnicodeError) as error:
             if self._by_proxy:
+                # Only the proxy may know a name, for example one of another network.
                 return ()
             raise httpx2.ConnectError(f"{url.host} was not found") from error
         for address in addresses:
@@ -146,11 +158,13 @@ MOST_REDIRECTS = 8
 _HEADERS = {
     "User-Agent": "Mozilla/5.0 (compatible; tui-agent)",
     "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1",
+    # Only what this module unpacks itself, within the limit.
     "Accept-Encoding": "gzip",
 }
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SECONDS_WITHOUT_DATA = 10.0
 _LONGEST_WORDS = 100
+# With 32, zlib finds out by itself which of its two headers there is.
 _GZIP = zlib.MAX_WBITS | 32
 
 MakeTransport = Callable[[str, ssl.SSLContext], httpx2.AsyncBaseTransport]
@@ -189,6 +203,7 @@ def transport_to_public_hosts(url: str, tls: ssl.SSLContext) -> httpx2.AsyncBase
     except ConfigurationError as error:
         raise ToolError(f"cannot fetch {url}: {error}") from error
     proxy = None if found is None else found.url
+    # A kept connection would belong to an address and be used for another host with the same one.
     inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=proxy, limits=httpx2.Limits(max_keepalive_connections=0))
     return PublicTransport(inner, by_proxy=proxy is not None)
 
@@ -288,3 +303,88 @@ def clipped(text: str) -> str:
     as escapes."""
     line = escaped(" ".join(text.split()))
     return line if len(line) <= _LONGEST_WORDS else f"{line[:_LONGEST_WORDS]}…"
+
+
+_WORKER = Path(__file__).with_name("html_worker.py")
+_HTML = ("text/html", "application/xhtml+xml")
+_TEXT = (
+    "application/json",
+    "application/ld+json",
+    "application/xml",
+    "application/javascript",
+    "application/x-javascript",
+    "application/x-sh",
+    "application/yaml",
+    "application/x-yaml",
+    "application/toml",
+    "application/x-ndjson",
+    "application/sql",
+    "image/svg+xml",
+)
+_ERRORS_SIZE = 4_000
+_UNSAFE_CODECS = ("idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "utf_7")
+"""Codecs that take time with the square of the size, or make lone surrogates, which no request can contain."""
+
+
+def is_html(page: Page) -> bool:
+    """True for HTML, also if the server names no type."""
+    if page.media_type:
+        return page.media_type in _HTML
+    return page.data[:512].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+
+
+def is_text(page: Page) -> bool:
+    """True for text of any kind."""
+    kind = page.media_type
+    return (
+        kind.startswith("text/")
+        or kind in _TEXT
+        or kind.endswith(("+json", "+xml", "+yaml"))
+        or (not kind and b"\0" not in page.data[:8_192])
+    )
+
+
+def plain_text(page: Page) -> str:
+    """Decode a text page other than HTML; invalid bytes become U+FFFD."""
+    try:
+        return page.data.decode(_charset(page) or "utf-8", "replace").removeprefix("\ufeff")
+    except (LookupError, UnicodeError):
+        return page.data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _charset(page: Page) -> str:
+    """Return the character set that the server named; empty if it cannot be used."""
+    try:
+        name = codecs.lookup(page.charset).name
+    except (LookupError, ValueError):
+        return ""
+    return "" if name.replace("-", "_") in _UNSAFE_CODECS else name
+
+
+async def markdown_of(page: Page, seconds: float, cancellation: CancellationToken) -> str:
+    """Return an HTML page as Markdown, made by a process of its own.
+
+    Raises:
+        ToolError: it takes longer than `seconds` or too much memory.
+        OperationCancelledError: the call was cancelled.
+        OSError: the process could not be started.
+    """
+    output, errors = BoundedBytes(LARGEST_PAGE), BoundedBytes(_ERRORS_SIZE)
+    with tempfile.TemporaryFile() as file:
+        await asyncio.to_thread(_fill, file, page.data)
+        argv = (sys.executable, "-I", "-B", "-W", "ignore", str(_WORKER), page.url, _charset(page), str(file.fileno()))
+        environment = child_environment(os.environ)
+        spec = ProcessSpec(argv, Path("/"), environment, seconds, descriptors=(file.fileno(),))
+        outcome = await run_process(spec, output, errors, cancellation)
+    cancellation.raise_if_set()
+    if outcome.ending == "timeout":
+        raise ToolError(f"{page.url}: the page is too complex to be read as text in {seconds:.0f} s")
+    if outcome.returncode != 0 and outcome.ending == "exited":
+        last = errors.data.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise ToolError(f"{page.url}: the page cannot be read as text: {last or 'not enough memory'}")
+    return output.data.decode("utf-8", "replace")
+
+
+def _fill(file: BinaryIO, data: bytes) -> None:
+    file.write(data)
+    file.seek(0)

@@ -264,6 +264,7 @@ class BaseApp(RemappableApp[Result]):
         if not (isinstance(driver, TerminalDriver) and driver.is_terminal):
             super().copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
             return
+        # Text fields of the app paste from here.
         self._clipboard = text
         driver.write(copy_sequence(text, os.environ))
         if "TMUX" in os.environ:

@@ -18,10 +18,10 @@ from typing import TypeVar
 from textual.app import SuspendNotSupported
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock
+from tui_agent.protocol.programs import install_command
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.ui.chat.app_requests import PictureRequested
+from tui_agent.ui.chat.chat_options import PictureRequested
 
 from .base_app import BaseApp
 
@@ -101,9 +101,11 @@ def draw_picture(image: ImageBlock) -> None:
     """
     text = f"{escaped(image.name or image.media_type)} · any key closes"
     try:
+        # Without a name, so that nothing is left behind if one of the programs is killed.
         with tempfile.TemporaryFile() as file:
             file.write(base64.b64decode(image.data, validate=True))
             file.seek(0)
+            # Isolated: neither the workspace nor a variable chooses what Python imports.
             argv = (sys.executable, "-I", "-B", "-W", "ignore", str(_PROGRAM))
             done = subprocess.run(
                 [*argv, image.media_type, str(file.fileno()), text],

@@ -6,6 +6,10 @@ first take the terminal, which belongs to the shell by then, and be stopped agai
 
 A terminal takes a copy to its clipboard as OSC 52. tmux ignores that from programs unless `set-clipboard` is `on`, but
 sends what its own command gets. screen passes sequences on only in short device control strings.
+
+Textual hands each frame to a thread, which gets its turn only when the event loop waits: a typed letter was painted
+after all that the key caused, and each frame cost a change of threads. `TerminalWriter` writes at once; its thread is
+needed only for what a slow terminal does not take.
 """
 
 import base64
@@ -14,12 +18,14 @@ import select
 import selectors
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
+from queue import Queue
 from threading import Event
-from typing import cast
+from typing import TextIO, cast
 
 from textual.constants import DISABLE_KITTY_KEY
 from textual.drivers.linux_driver import LinuxDriver
@@ -31,7 +37,84 @@ from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.ui.base.error_boundary import call_or_fallback
 
 from .terminal_input import BACKGROUND_QUESTION, TerminalInput, can_be_asked
-from .terminal_writer import TerminalWriter
+
+FRAME_BEGINS, FRAME_ENDS = "\x1b[?2026h", "\x1b[?2026l"
+"""Around a frame, if the terminal supports it."""
+
+MOST_LATE = 10
+"""Most texts that wait for a slow terminal; the next one is waited for."""
+
+
+class TerminalWriter:
+    """A writer to a terminal, whose thread starts with the first text that the terminal does not take at once."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._shared = file.fileno()
+        self._direct = _opened_again(self._shared)
+        self._owner = threading.get_ident()
+        self._encoding, self._errors = file.encoding, file.errors or "replace"
+        self._frame = ""
+        self._has_ended = False
+        self._thread: threading.Thread | None = None
+        self._late: Queue[bytes | None] = Queue(MOST_LATE)
+
+    def write(self, text: str) -> None:
+        """Write a text; a frame is written as a whole, when it ends."""
+        if threading.get_ident() == self._owner:
+            text = self._frame = self._frame + text
+            if text.startswith(FRAME_BEGINS) and not text.endswith(FRAME_ENDS):
+                return
+            self._frame = ""
+        data = text.encode(self._encoding, self._errors)
+        # What waits in the thread comes first.
+        if threading.get_ident() == self._owner and not self._late.unfinished_tasks:
+            data = data[self._taken(data) :]
+        if data and not self._has_ended:
+            if self._thread is None:
+                # A daemon, because a terminal that takes nothing must not keep the process alive.
+                self._thread = threading.Thread(target=self._write_late, name="terminal-output", daemon=True)
+                self._thread.start()
+            self._late.put(data)
+
+    def stop(self) -> None:
+        """Write the rest, and end; later texts are dropped."""
+        self._has_ended = True
+        if self._thread is not None:
+            self._late.put(None)
+            self._thread.join()
+        if self._direct is not None:
+            os.close(self._direct)
+            self._direct = None
+
+    def _write_late(self) -> None:
+        while (data := self._late.get()) is not None:
+            with suppress(OSError):  # The terminal is gone, and its signal is on the way.
+                while data:
+                    data = data[os.write(self._shared, data) :]
+            self._late.task_done()
+
+    def _taken(self, data: bytes) -> int:
+        """Return how many bytes the terminal takes without a wait."""
+        if self._direct is None:
+            return 0
+        try:
+            return os.write(self._direct, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            return len(data)  # The terminal is gone, and its signal is on the way.
+
+
+def _opened_again(descriptor: int) -> int | None:
+    """Return a descriptor of the same terminal that never blocks; None if the terminal may not be opened.
+
+    The given one is shared with the shell, which would not block either.
+    """
+    try:
+        return os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
 
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 """The terminal's stack of window titles."""
@@ -141,6 +224,7 @@ class TerminalDriver(LinuxDriver):
         self._writer = None
         super().start_application_mode()
         if self._writer_thread is not None and self._file is not None and self.is_terminal:
+            # Textual has just started it, and has no way to run without it.
             self._writer_thread.stop()
             self._writer_thread, self._writer = None, TerminalWriter(self._file)
         if self.is_terminal and not DISABLE_KITTY_KEY:
@@ -177,6 +261,7 @@ class TerminalDriver(LinuxDriver):
 
     def _await_answers(self) -> None:
         """Wait a moment for answers of the terminal: the shell would read a later one as typed text."""
+        # Blocking, because the event loop has ended by then; the reading thread still counts answers.
         while self._input.answers < self._questions and time.monotonic() < self._asked_at + _ANSWER_SECONDS:
             time.sleep(_ANSWER_SECONDS / 50)
 
@@ -189,6 +274,7 @@ class TerminalDriver(LinuxDriver):
         """Let the terminal report the mouse, or not."""
         if wanted != self._mouse:
             if not wanted:
+                # Before `_mouse` is false, because Textual then writes nothing.
                 self._disable_mouse_support()
             self._mouse = self.takes_mouse = wanted
             self._enable_mouse_support()

@@ -16,8 +16,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.events import Key, Paste
 from textual.message import Message
 
-from tui_agent.prelude.input_filter import InputFilter
-from tui_agent.prelude.key_layouts import latin_letter
+from tui_agent.prelude.input_filter import InputFilter, latin_letter
 from tui_agent.ui.base.error_boundary import call_or_fallback
 
 if TYPE_CHECKING:

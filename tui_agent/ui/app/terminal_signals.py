@@ -114,6 +114,7 @@ class TerminalSignals:
 
     def repeat_title(self) -> None:
         """Write the title again: another program may have replaced it."""
+        # A title is written only if it differs from the last one.
         title, self._title = self._title, ""
         self._write_title(title)
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -20,14 +20,15 @@ from textual.notifications import SeverityLevel
 
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.screen_facts import HistoryTail, ScreenChoices
+from tui_agent.protocol.facts.screen_facts import ScreenChoices
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker, copy_text
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents
-from tui_agent.ui.chat.app_requests import (
+from tui_agent.ui.chat.chat_options import (
+    ChatOptions,
     OpenedSession,
     PictureRequested,
     ReplayRequested,
@@ -35,30 +36,21 @@ from tui_agent.ui.chat.app_requests import (
     SessionService,
     ThemeRequested,
 )
-from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.transcript.conversation import Conversation
 
+from .app_sessions import SessionSwitcher
 from .base_app import THIN_SCROLLBARS, BaseApp
 from .frame_painter import first_frame
-from .live_themes import LiveThemes
-from .session_switch import SessionSwitcher
 from .terminal_driver import TerminalDriver, with_current_size
 from .terminal_signals import Notifications, TerminalSignals, UserPresence, notification_in
-from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
+from .themes import DEFAULT_THEME, LiveThemes, ThemeCatalogue, shipped_themes
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.workbench import AgentLoop
-
-OpenReplay: TypeAlias = Callable[[str, ChatOptions], Awaitable[InputTaker]]
-"""Returns the screen that replays the session with an id or in a file; an empty name is the present session.
-
-Raises:
-    TuiAgentError: the session cannot be read.
-"""
 
 FAULT_SECONDS = 60.0
 """Seconds for which the message about a failed widget is shown."""
@@ -79,8 +71,11 @@ class TuiAgentApp(BaseApp[None]):
     """The app for one agent. `run()` returns once the user quits, with the terminal restored."""
 
     TITLE = "tui-agent"
-    # Textual does not load the style sheet of the default screen.
-    CSS_PATH = "../chat/chat.tcss"
+    # Of the app, because Textual loads no style sheet of the default screen; absolute, because it looks for a relative
+    # path beside the subclass. A subclass lists its styles after these.
+    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [
+        Path(__file__).parents[1] / "chat" / "chat.tcss"
+    ]
     CSS = (
         THIN_SCROLLBARS
         + """
@@ -108,62 +103,39 @@ class TuiAgentApp(BaseApp[None]):
     def __init__(
         self,
         bridge: AgentBridge,
+        options: ChatOptions | None = None,
         *,
         theme: str = DEFAULT_THEME,
         themes_dirs: Sequence[Path] = (),
-        glimpse: HistoryTail | None = None,
-        prompt: str | None = None,
-        model: str = "",
-        label: str = "",
-        ideas: Sequence[str] = (),
-        place: WorkingDirectory | None = None,
-        surroundings: TerminalEnvironment | None = None,
         log_file: Path | None = None,
-        open_replay: OpenReplay | None = None,
-        sessions: SessionService | None = None,
         notifications: Notifications = "off",
     ) -> None:
         """Create the app.
 
         Args:
             bridge: the connection to the agent.
+            options: settings of the chat, to which the app adds its themes; None: as the environment asks.
             theme: name of the first theme.
             themes_dirs: more folders of theme files, which replace shipped ones of the same name.
-            glimpse: the end of the session's past, shown until all of it is read.
-            prompt: first prompt, sent at once.
-            model: model name until an event reports one.
-            label: text beside the model's name.
-            ideas: example prompts for the welcome page.
-            place: directory and branch for the frame of the composer.
-            surroundings: colours, motion and clock; None: as the environment asks.
             log_file: log of failed widgets; None: a widget that fails ends the app.
-            open_replay: opens replays; None: no session can be replayed.
-            sessions: finds and opens sessions, also for the welcome page; None: the app shows only this one.
             notifications: signal for a user who looks elsewhere.
         """
-        self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
+        options = options or ChatOptions(surroundings=TerminalEnvironment.of_environment(os.environ))
+        self._surroundings = options.surroundings
         super().__init__(light=self._surroundings.light)
         self.themes = LiveThemes(self, ThemeCatalogue((shipped_themes(), *themes_dirs)), theme, self._restyle)
         """The themes to choose from, and the one in use."""
         self._faults = ErrorBoundary(self._notify_fault, log_file)
-        options = ChatOptions(
-            *(place or WorkingDirectory(), model, label, ideas),
-            first_page=sessions,
-            surroundings=self._surroundings,
-            glimpse=glimpse,
-            prompt=prompt,
-            theme_names=lambda: self.themes.choices,
-            faults=self._faults,
-        )
+        options = replace(options, theme_names=lambda: self.themes.choices, faults=self._faults)
         self.chat = ChatScreen(bridge, options)
         """The main screen; another one after a switch to another session."""
-        self._sessions = sessions
-        self._switcher = self._new_switcher(sessions)
+        self._sessions = options.sessions
+        self._switcher = self._new_switcher(options.sessions)
         self._signals = self._new_signals(options.place.directory, notifications)
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
-        self._open_replay = open_replay
         self._adapt_to_terminal()
+        self.use_choices(options.choices)
 
     def _new_switcher(self, sessions: SessionService | None) -> SessionSwitcher:
         bridge, options, state = lambda: self.chat.bridge, lambda: self.chat.options, lambda: self.chat.state
@@ -264,9 +236,11 @@ class TuiAgentApp(BaseApp[None]):
 
     async def _begin_session(self, chat: ChatScreen, opened: OpenedSession, note: str, draft: str) -> None:
         old = self.chat
+        # Pages of the old session may still be above it.
         while not old.is_active:
             await self.pop_screen()
         old.bridge.detach()
+        # The draft is behind the search; only the search is in the composer.
         if old.entry.composer.searching:
             old.entry.composer.action_close_suggestions()
         await self._replace_chat(chat)
@@ -332,10 +306,10 @@ class TuiAgentApp(BaseApp[None]):
     @on(ReplayRequested)
     def _replay_requested(self, event: ReplayRequested) -> None:
         """Replay a session over the chat, or say why this is not possible; the agent keeps working."""
-        if self._open_replay is None:
+        if self._sessions is None:
             self.notify("Sessions cannot be replayed here.", severity="error")
         else:
-            opening = self._open_replay(event.name, self.chat.options)
+            opening = self._sessions.replay(event.name, self.chat.options)
             self.run_worker(self._watch(opening), group="replay", exclusive=True)
 
     async def _watch(self, opening: Awaitable[InputTaker]) -> None:
@@ -504,11 +478,6 @@ class AgentApp(TuiAgentApp):
     subclass may add keys and screens of its own. The user answers the agent's questions in the app's dialogs.
     """
 
-    # Absolute, because Textual looks for a relative path beside the subclass. A subclass lists its styles after these.
-    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [
-        Path(__file__).parents[1] / "chat" / "chat.tcss"
-    ]
-
     def __init__(
         self,
         agent: "AgentLoop",
@@ -533,17 +502,15 @@ class AgentApp(TuiAgentApp):
         """
         agent.gate.interactive = True
         workspace = agent.config.workspace
-        super().__init__(
-            AgentBridge(agent, agent.bus),
-            theme=theme,
-            themes_dirs=themes_dirs,
+        options = ChatOptions(
+            WorkingDirectory() if workspace is None else WorkingDirectory.of(Path(workspace), Path.home()),
+            agent.provider.model.name,
+            label,
+            ideas,
+            surroundings=surroundings or TerminalEnvironment.of_environment(os.environ),
             prompt=prompt,
-            model=agent.provider.model.name,
-            label=label,
-            ideas=ideas,
-            surroundings=surroundings,
-            place=WorkingDirectory.of(Path(workspace), Path.home()) if workspace is not None else None,
         )
+        super().__init__(AgentBridge(agent, agent.bus), options, theme=theme, themes_dirs=themes_dirs)
 
 
 def _use(choices: ScreenChoices, chat: ChatScreen) -> None:

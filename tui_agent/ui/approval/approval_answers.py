@@ -142,6 +142,7 @@ class RuleOffer:
         return rows
 
     def _past_rows(self, rule: str, width: int) -> list[Line]:
+        # Comparing all calls of the session takes a moment, and each redraw asks again.
         if rule not in self._past:
             facts = self._facts
             self._past[rule] = () if facts is None else tuple(facts.answered(rule, self._request.call_id))
@@ -219,6 +220,7 @@ def offered_answers(
         "approve_once": approves,
         "approve_session": approves and (bool(offer) or is_plan),
         "approve_always": approves and bool(offer) and bool(offer.scopes),
+        # A tool server receives no words with an answer.
         "approve_with_note": approves and request.question is None,
         "edit_input": approves and (request.question is None or is_plan) and has_text,
         "choose_parts": approves and has_parts,
@@ -226,6 +228,7 @@ def offered_answers(
         "deny": denies,
         "deny_with_reason": denies and (request.question is None or is_plan),
         "skip": "skip" in request.options and not is_plan,
+        # No rule decides about a plan.
         "why": not is_plan,
         "list_all": total > 1,
     }
@@ -304,6 +307,7 @@ def first_answers(choices: Sequence[Choice], width: int) -> list[Choice]:
     shown = [choice for choice in choices if choice.action in _FIRST]
     fewer = [choice for choice in shown if choice.action != "deny_with_reason"]
     more = _choice("more")
+    # The reason goes first: it is one key behind `more`.
     rows = ([*shown, more], [*fewer, more], [*fewer, replace(more, text="")], fewer)
     return next((row for row in rows if _columns(row, 1, width) is not None), fewer)
 

@@ -22,8 +22,8 @@ from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typ
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .approval_dialog import Cover, FootRows
-from .approval_rows import request_title
 from .approval_screen import ApprovalScreen, PageRequested
+from .approval_summary import request_title
 from .attention_line import AttentionLine, announce_on_page
 from .change_parts import ChangedText, keep_all, proposed_parts
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.workbench import Workbench
 
-    from .approval_list_screen import Answer, ApprovalListScreen
-    from .change_parts_screen import ChangePartsScreen
+    from .approval_pages import Answer, ApprovalListScreen, ChangePartsScreen
     from .server_question_screen import ServerQuestionScreen
 
 _INTERRUPTS = "ctrl+c"
@@ -157,6 +156,7 @@ class ApprovalController(TypedKeys):
         self._reopen()
         if shown is not None and shown.is_current:
             shown.dismiss(None)
+        # The user waits for the question, so it need not wait for a pause.
         self._typed_at = float("-inf")
         self._screen.call_after_refresh(self.look, returns=True)
         return True
@@ -167,6 +167,7 @@ class ApprovalController(TypedKeys):
         self._show_answers("")
         gone, self._gone = self._gone | {key for _, key in answers.values()}, set()
         for request_id, (decision, key) in answers.items():
+            # A rule or another front end may have settled it during the pause.
             if self._pending.is_known(request_id):
                 gone.discard(key)
                 if not self._bridge.decide(request_id, decision):
@@ -200,6 +201,7 @@ class ApprovalController(TypedKeys):
     def _forget_dialog(self) -> "ApprovalScreen | ServerQuestionScreen | None":
         dialog = self._dialog
         if dialog is not None and self._drawn is not None and dialog.guard.armed:
+            # The user who returns to it need not wait again.
             self._seen.add(self._drawn.request_id)
         self._dialog, self._drawn, self._page = None, None, None
         return dialog
@@ -215,6 +217,7 @@ class ApprovalController(TypedKeys):
         if self._dialog is None or self._drawn is None:
             return
         if self._drawn.request_id in self._pending:
+            # Requests come in batches; the dialog is laid out once for all of them.
             self._dialog.call_after_refresh(self._count)
         else:
             self._close()
@@ -235,6 +238,7 @@ class ApprovalController(TypedKeys):
             follows: True right after an answer: the next question takes its own at once.
             returns: True if the user returns to a question, which takes its answer at once if it was seen.
         """
+        # A text folds the questions of its time; later ones may open.
         if not len(self._pending):
             self._folded = False
         request = None if self._folded else self._pending.next_to_open
@@ -314,8 +318,9 @@ class ApprovalController(TypedKeys):
         self._screen.call_after_refresh(self.look)
 
     def _open_list(self) -> None:
-        from .approval_list_screen import ApprovalListScreen
+        from .approval_pages import ApprovalListScreen
 
+        # A form or a plan needs its own dialog to be read.
         calls = tuple(self._named(request) for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
         page = ApprovalListScreen(calls, facts=facts, keys=self, root=self._root())
@@ -323,7 +328,7 @@ class ApprovalController(TypedKeys):
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 
     def _open_parts(self, dialog: ApprovalScreen) -> None:
-        from .change_parts_screen import ChangePartsScreen
+        from .approval_pages import ChangePartsScreen
 
         parts, request = dialog.dialog.parts, dialog.dialog.request
         if request.changes is not None:

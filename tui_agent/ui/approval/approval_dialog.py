@@ -38,10 +38,9 @@ from .approval_answers import (
     first_answers,
     offered_answers,
 )
-from .approval_reasons import why_rows
-from .approval_rows import TITLE_FRAME, ApprovalRows, line_counts, request_title
-from .change_parts import ChangedText, ChangeParts, can_choose, change_parts, editable
-from .input_edit import InputEdit
+from .approval_rows import ApprovalRows
+from .approval_summary import TITLE_FRAME, line_counts, request_title, why_rows
+from .change_parts import ChangedText, ChangeParts, InputEdit, can_choose, change_parts, editable
 
 WIDE = 110
 """Columns from which the dialog leaves the tool panel free."""
@@ -270,6 +269,7 @@ class ApprovalDialog(Vertical):
         self.body.show(self._body_rows)
         self.lay_out()
         if self._traced:
+            # Its rows are there only after the layout.
             self.call_after_refresh(self.body.lead_to, self._trace_start())
 
     def toggle_answers(self) -> None:
@@ -300,6 +300,7 @@ class ApprovalDialog(Vertical):
         if self.step != "typing":
             self.lay_out()
             return
+        # Comparing earlier calls at each letter would delay the next one.
         self._show_typed_rule(with_past=False)
         if self._past_timer is not None:
             self._past_timer.stop()
@@ -373,9 +374,11 @@ class ApprovalDialog(Vertical):
             main = len(self._rows.rows(room, with_trace=self._traced, spaced=not compact))
         frame = 2 if self._is_roomy else 0
         gaps = 0 if compact or not frame else 1
+        # `_why_rows` reads it, and this only asks how many rows there would be.
         self._compact, was_compact = compact, self._compact
         head = len(self._head_rows(inner)) + len(self._why_rows(inner))
         self._compact = was_compact
+        # A reason takes the place of the gap.
         state = len(self._state_text(inner)) or int(bool(self.row.guard.reason) and not gaps)
         return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
 
@@ -491,6 +494,7 @@ class ApprovalDialog(Vertical):
         )
         if self.step == "asking" and not self._shows_all and not self.is_plan:
             choices = first_answers(choices, width)
+        # Text does not answer yet, so the keys beside it need no quiet moment.
         counts = self.row.guard.armed or self.field is not None
         unread = self._awaited is not None or not self.paged.read_to_end
         return [

@@ -5,18 +5,17 @@ show word for word.
 """
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
-
-from rich.cells import cell_len
+from urllib.parse import urlsplit
 
 from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.server_question import FormField, ServerQuestion
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.state.call_records import changed_text, waiting_text
 from tui_agent.ui.text.decision_rows import (
     argument_rows,
     argument_texts,
@@ -27,11 +26,23 @@ from tui_agent.ui.text.decision_rows import (
 )
 from tui_agent.ui.text.diff_rows import MAX_LINES, diff_rows, line_count
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import joined_lines, one_line, shown_path, visible
-from tui_agent.ui.text.styled_lines import prefixed_lines, width_of_runs, wrapped
+from tui_agent.ui.text.sanitiser import one_line, shown_path, visible
+from tui_agent.ui.text.styled_lines import folded, prefixed_lines, width_of_runs, wrapped
+from tui_agent.ui.transcript.markdown_blocks import parse_markdown
+from tui_agent.ui.transcript.markdown_layout import stacked
 
-from .approval_reasons import OUTSIDE, is_split, part_rows, split_rows
-from .server_question_rows import question_rows, question_title
+from .approval_summary import (
+    OUTSIDE,
+    TITLE_FRAME,
+    TITLE_NAME,
+    asked_question,
+    command_of,
+    is_split,
+    part_rows,
+    request_title,
+    split_rows,
+    title_has_path,
+)
 
 _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
@@ -39,118 +50,15 @@ _LINK = "symbolic link"
 """Words of a note on a file that a link leads to."""
 _WORD = r"(?<![^\s'\"=<>]){}(?![^\s'\";|&)])"
 """Pattern of a whole word of a command."""
-TITLE_NAME = 40
-"""Cells of a tool name or agent name in a title."""
-TITLE_COMMAND, LEAST_OF_COMMAND = 24, 8
-"""Most cells of a command in the title of a question about its changes, and least in a narrow window."""
-WIDEST_TITLE = 100
-TITLE_FRAME = 8
-"""Cells of the frame beside a title."""
 LONG = 10_000
 """Characters of a request above which a thread lays it out."""
 LEAST_OF_A_VALUE = 8
 """Characters that each argument, or value in one, counts at least."""
 
-UNIT, ASKER = "unit ", "#"
-"""Beginnings of the agent name in requests of a unit of a fleet, and in those that name the call of the sub-agent, such
-as `#2 Check the tests`; names of sub-agents have neither."""
 _USUAL = {"command": ("bash",), "diff": ("edit", "write")}
 """Tools that a title implies, by the kind of the preview."""
 _CONTENT = ("content", "old_string", "new_string")
 """Arguments that need no mention if a diff shows them; any other is named."""
-
-
-def request_title(request: ApprovalRequest, width: int = WIDEST_TITLE) -> str:
-    """Return the question as a sentence, with long names truncated, and a command to fit the width."""
-    if request.changes is not None:
-        return _changes_title(request, width)
-    if request.agent == DECIDED_BY_USER:
-        return f"{_question(request).removesuffix('?')} for you?"
-    return f"{_question(request)}{_asker(request)}"
-
-
-def line_counts(request: ApprovalRequest) -> str:
-    """Return the number of added and removed lines, such as ` +2 −1`, for behind a title; empty without a diff."""
-    diff = request.preview.diff if request.preview is not None and request.changes is None else NO_DIFF
-    return "".join(f" {sign}{count}" for sign, count in (("+", diff.added), ("−", diff.removed)) if count)
-
-
-def _asker(request: ApprovalRequest) -> str:
-    """Return the sub-agent or the unit that asks; empty for the agent itself."""
-    agent = one_line(visible(request.agent), TITLE_NAME)
-    if request.agent in ("main", DECIDED_BY_USER):
-        return ""
-    if request.agent.startswith(UNIT):
-        return f" · {agent}"
-    return f" · asked by {agent}" if request.agent.startswith(ASKER) else f" · sub-agent {agent}"
-
-
-def request_in_short(request: ApprovalRequest) -> str:
-    """Return the question and what it is about, for one line, such as `Run this command? make test`."""
-    title, path = request_title(request), request.args.get("path")
-    if request.changes is not None:
-        return f"{waiting_text(request.changes)}: {title[:1].lower()}{title[1:].partition('? ')[0]}?"
-    about = joined_lines(request.summary) or request.reason
-    if request.tool == "agent":
-        return title
-    if request.question is not None and not request.question.server:
-        return f"{title}: {about}"
-    if request.preview is not None and request.preview.kind == "diff" and isinstance(path, str):
-        # The title names the file already.
-        about = about.removeprefix(path).strip()
-    return f"{title} {about}".strip()
-
-
-def _question(request: ApprovalRequest) -> str:
-    if request.question is not None:
-        return question_title(request.question)
-    preview, task = request.preview, request.args.get("task")
-    if preview is not None and preview.kind == "command":
-        return "Run this command?"
-    if preview is not None and preview.kind == "diff":
-        is_new = any(file.is_new for file in preview.diff.files)
-        return f"{'Create' if is_new else 'Edit'} {one_line(visible(_path_of(request)), TITLE_NAME)}?"
-    if request.tool == "agent" and isinstance(task, str) and task.strip():
-        return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
-    return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
-
-
-def _changes_title(request: ApprovalRequest, width: int) -> str:
-    rest = f" changed? {changed_text(request.changes)}{_asker(request)}" if request.changes is not None else ""
-    room = max(LEAST_OF_COMMAND, min(TITLE_COMMAND, width - cell_len(f"Keep what {rest}")))
-    command = one_line(visible(joined_lines(command_of(request))), room)
-    return f"Keep what {command or request.tool}{rest}".strip()
-
-
-def command_of(request: ApprovalRequest) -> str:
-    """Return the command of a request; empty if it has none."""
-    preview, command = request.preview, request.args.get("command")
-    if preview is not None and preview.kind == "command":
-        return preview.text
-    return command if isinstance(command, str) else ""
-
-
-def _path_of(request: ApprovalRequest) -> str:
-    """Return the path of a change as the call names it; without the workspace if it names the whole path."""
-    path, preview = request.args.get("path"), request.preview
-    if preview is None or not isinstance(path, str) or not path:
-        return (preview.path if preview is not None else "") or "this file"
-    inside = preview.diff.files[0].path if preview.diff else ""
-    is_inside = inside and path == preview.path and path.endswith(f"/{inside}") and path != f"/{inside}"
-    return inside if is_inside and OUTSIDE not in request.reason else path
-
-
-def _title_path(request: ApprovalRequest) -> bool:
-    """True if the title shows the whole path of a change."""
-    path, preview = request.args.get("path"), request.preview
-    is_change = preview is not None and preview.kind == "diff" and isinstance(path, str) and bool(path)
-    return is_change and one_line(visible(shown := _path_of(request)), TITLE_NAME) == shown
-
-
-def _as_clause(sentence: str) -> str:
-    """Return a sentence with a small first letter, unless the first word is a name such as `API`."""
-    first = sentence.partition("\n")[0]
-    return first[:1].lower() + first[1:] if first[1:2].islower() else first
 
 
 class ApprovalRows:
@@ -170,7 +78,7 @@ class ApprovalRows:
 
     @cached_property
     def _input(self) -> list[_Argument]:
-        shown = _title_path(self._request)
+        shown = title_has_path(self._request)
         args = {name: value for name, value in self._request.args.items() if name != "path" or not shown}
         return list(_other_input(args, self._preview, self._diff))
 
@@ -227,7 +135,7 @@ class ApprovalRows:
         """Return the names that the title of the dialog truncates or does not say."""
         tool, agent, preview = self._request.tool, self._request.agent, self._request.preview
         cut = [("agent", agent)] if one_line(visible(agent), TITLE_NAME) != visible(agent) else []
-        if f"Use {visible(tool)}?" != _question(self._request) and tool not in _USUAL.get(
+        if f"Use {visible(tool)}?" != asked_question(self._request) and tool not in _USUAL.get(
             preview.kind if preview is not None else "", ("agent",)
         ):
             cut.insert(0, ("tool", tool))
@@ -261,7 +169,7 @@ class ApprovalRows:
             and re.search(_WORD.format(re.escape(target)), preview.text)
         ):
             return True
-        if preview is not None and _title_path(self._request):
+        if preview is not None and title_has_path(self._request):
             # A note tells of a link, which may lead to another file of the same name.
             is_plain = _LINK not in preview.note and OUTSIDE not in self._request.reason
             return target == path or (is_plain and target.endswith(f"/{path}"))
@@ -342,3 +250,57 @@ def _other_input(args: JsonObject, preview: Preview | None, diff: Diff) -> Itera
 def _is_covered(text: str, shown: Set[str], changed: Set[str]) -> bool:
     lines = [visible(line) for line in text.split("\n")]
     return all(line in shown for line in lines if line) if len(lines) > 1 else lines[0] in changed
+
+
+# --- a question of a tool server or of the agent ----------------------------------------------------------------------
+
+
+def question_rows(question: ServerQuestion, width: int) -> list[Line]:
+    """Return the question: its words, its page, and the fields of its form."""
+    if question.kind == "plan":
+        return stacked([unit.block for unit in parse_markdown(visible(question.message))], width)
+    rows = wrapped([(visible(question.message), "")], width) if question.message else []
+    if question.url:
+        host = urlsplit(question.url).hostname or ""
+        rows += [Line(), *folded([(visible(question.url), "strong")], width)]
+        rows += wrapped([("a page of ", "muted"), (visible(host), "strong")], width)
+    if not question.server:
+        return [*rows, *_asked_rows(question.fields, width)]
+    if question.kind == "form":
+        rows.append(Line())
+        for field in question.fields:
+            runs: list[Run] = [("· ", "muted"), (visible(field.label), "strong"), (field_note(field), "muted")]
+            rows += wrapped(runs, width)
+        rows += wrapped([("The server receives your answer: no secrets of other services.", "muted")], width)
+    return rows
+
+
+def field_note(field: FormField) -> str:
+    """Return the kind of a field and its limits, for the end of its label."""
+    words = {"number": "number", "integer": "whole number", "flag": "yes or no", "choices": "several choices"}
+    notes = [words[field.kind]] if field.kind in words else [field.format] if field.format else []
+    if field.kind == "choice":
+        notes.append(f"one of {len(field.choices)}")
+    if field.kind in ("number", "integer"):
+        limits = [f"from {field.least:g}"] if field.least is not None else []
+        limits += [f"to {field.most:g}"] if field.most is not None else []
+        notes += [" ".join(limits)] if limits else []
+    notes += ["required"] if field.required else []
+    notes += ["not saved"] if field.is_secret else []
+    return f"  {', '.join(notes)}" if notes else ""
+
+
+def _asked_rows(fields: Sequence[FormField], width: int) -> list[Line]:
+    """Return questions with their choices, for front ends that only show them."""
+    rows: list[Line] = []
+    for number, field in enumerate(fields, 1):
+        head = f"{number}. " if len(fields) > 1 else ""
+        note = "  several answers" if field.kind == "choices" else ""
+        rows += wrapped([(f"{head}{visible(field.label)}", "strong"), (note, "muted")], width)
+        default = field.default if isinstance(field.default, tuple) else (field.default,)
+        for place, choice in enumerate(field.choices, 1):
+            runs: list[Run] = [(f"   {place}  ", "key"), (visible(choice.label or choice.value), "")]
+            runs += [("  default", "muted")] if choice.value in default else []
+            runs += [(f"  {visible(choice.description)}", "muted")] if choice.description else []
+            rows += wrapped(runs, width)
+    return rows

@@ -6,6 +6,7 @@ key that does nothing says why, and any other text goes to the composer.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,22 +19,23 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.app_type import apply_initial_breakpoints
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.question_screen import QuestionScreen, TypedKeys
+from tui_agent.ui.dialogs.text_page import WholeDiffsPage
 from tui_agent.ui.text.rows_view import Paging, RowsView
 
 from .approval_answers import RuleOffer
 from .approval_dialog import APPROVES, ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
-from .change_parts import ChangedText, keep_all, new_texts, proposed_parts
-from .change_parts_screen import WholeDiffsPage, whole_diffs
-from .input_edit import InputEdit
+from .change_parts import ChangedText, InputEdit, keep_all, new_texts, proposed_parts
 
 if TYPE_CHECKING:
     from tui_agent.workbench.configuration.permission_rules import RuleImpact
+
 
 PageRequested = Literal["list", "parts"]
 """Result in place of a decision: show every waiting request, or the parts of this change."""
@@ -146,6 +148,7 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
             self.call_after_refresh(self.dialog.edit, self._changed_text)
 
     def compose(self) -> ComposeResult:
+        # Textual sets these classes after the first frame, which would then move.
         apply_initial_breakpoints(self, self.app.size)
         yield self.dialog
 
@@ -284,6 +287,7 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         if self.dialog.is_plan:
             self.dialog.show_plan(str(changed["plan"]))
             return
+        # Unchanged input was checked already, so it is a plain yes.
         same = changed == self._request.args
         note = f"I edited {self._edit.subject} before I kept it." if self._changed_text is not None else ""
         self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed, note=note))
@@ -316,6 +320,7 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
     def _answer_with_note(self, event: Input.Submitted) -> None:
         adds = self.dialog.step == "adding"
         note, kept = event.value.strip(), self._kept if adds else None
+        # A no has no input, so an edited plan goes with its words.
         if (edited := (self._accepted("") or {}).get("plan")) is not None:
             note = f"{note}\n\nThe plan as I edited it:\n\n{edited}"
         self.dismiss(ApprovalDecision(decision="approve" if adds else "deny", note=note, input=kept))
@@ -367,6 +372,7 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
 
     def _store(self, scope: GrantScope) -> None:
         if scope == "session" or scope in self._offer.scopes:
+            # The gate knows its own proposal; only another rule has to be passed on.
             rule = None if self._offer.rule == self._request.session_rule else self._offer.rule
             self.dismiss(ApprovalDecision(decision="approve", scope=scope, rule=rule, input=self._kept))
 
@@ -374,3 +380,21 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
     def _kept(self) -> JsonObject | None:
         """The changes that a yes keeps; None: all of them, or the question is about a call."""
         return keep_all(self._request.changes) if self._request.changes is not None else None
+
+
+MOST_OF_ONE = 2_000_000
+"""Most characters of one whole diff."""
+
+
+def whole_diffs(changes: ProposedChanges) -> Diff:
+    """Return the whole diffs of the texts whose diff is cut, as far as they are known. Blocks."""
+    found: list[Diff] = []
+    for file in changes.files:
+        if not file.has_more:
+            continue
+        text = f"--- a/{file.path}\n+++ b/{file.path}\n… It is too large to be compared.\n"
+        if file.whole_diff:
+            with suppress(OSError), open(file.whole_diff, encoding="utf-8", errors="replace", newline="") as stored:
+                text = stored.read(MOST_OF_ONE)
+        found.append(Diff(text))
+    return Diff.joined(found)

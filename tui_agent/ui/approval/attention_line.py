@@ -13,7 +13,7 @@ from tui_agent.ui.base.commands import hint
 from tui_agent.ui.dialogs.question_screen import QuestionScreen
 from tui_agent.ui.text.sanitiser import one_line
 
-from .approval_rows import request_in_short
+from .approval_summary import request_in_short
 
 
 class AttentionLine(Widget):
@@ -44,6 +44,7 @@ class AttentionLine(Widget):
     def announce(self, request: ApprovalRequest | None, count: int) -> bool:
         """Show one of `count` requests; None hides the line. Return True if the line has appeared or gone."""
         was_shown = self.display
+        # Each batch of events calls this, and most change nothing here.
         if (request, count) != (self._request, self._count):
             self._request, self._count = request, count
             self.display = request is not None

@@ -1,17 +1,21 @@
-"""The parts of a change that the user can accept or keep one by one, and the answer that makes only those.
+"""The parts of a change that the user accepts or keeps one by one, the answer that makes only those, and texts to edit.
 
 The parts of a call are the hunks of its diff; a call whose input cannot be cut along them has none. A part of what a
 command changed in a trial is a hunk of a text whose whole diff is known, else a whole file, a tree of files, or the
 repository's state.
+
+A command, the content of a written file and the new text of an edit are edited as they are, any other input as JSON.
 """
 
+import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.diffs import Diff, DiffHunk, hunks_between, split_lines
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.trial import REPOSITORY, KeepSelection, ProposedChanges, ProposedFile
 from tui_agent.ui.text.code_highlighter import language_of
@@ -97,6 +101,7 @@ def change_parts(request: ApprovalRequest) -> ChangeParts | None:
 def text_with(new: str, parts: Sequence[ChangePart], accepted: Collection[int]) -> str:
     """Return a new text with the old lines in place of the parts that are not accepted, by index."""
     lines = split_lines(new)
+    # From the end, so that the places of the parts before stay right.
     for index in range(len(parts) - 1, -1, -1):
         if index not in accepted:
             hunk = parts[index].own or parts[index].hunks[0]
@@ -107,6 +112,7 @@ def text_with(new: str, parts: Sequence[ChangePart], accepted: Collection[int]) 
 def applied(old: str, hunks: Sequence[DiffHunk]) -> str | None:
     """Return an old text with all hunks of its diff; None if they are not those of this text."""
     lines = split_lines(old)
+    # From the end, so that the places of the hunks before stay right.
     for hunk in reversed(hunks):
         start, before = hunk.old_index, hunk.old
         if start < 0 or tuple(lines[start : start + len(before)]) != before:
@@ -155,6 +161,7 @@ class ProposedParts:
         conflicts = any(file.conflict for file in self._changes.files)
         if not accepted:
             return ApprovalDecision(decision="deny")
+        # A plain yes leaves conflicts out, so that keeping them needs a selection.
         if len(accepted) == len(self.parts) and not conflicts:
             return ApprovalDecision(decision="approve")
         left_out = [
@@ -184,6 +191,7 @@ class ProposedParts:
         """Return the text of the file of a part, to be edited and kept with the accepted parts; None if it has none."""
         path = self._paths[index]
         text = self._texts.get(path)
+        # An editor shows a tab; whatever else hides would be edited unseen.
         if text is None or sanitise(plain := text.replace("\t", " ")) != plain:
             return None
         return ChangedText(path, text, self.selection({*accepted, index}))
@@ -242,6 +250,7 @@ def proposed_parts(changes: ProposedChanges, texts: Mapping[str, str]) -> Propos
         words = ", ".join(changes.repository)
         with_files = f"  with {count_text(len(changes.repository_files), 'file')}" if changes.repository_files else ""
         found.append((REPOSITORY, _whole("repository", ((f"  {visible(words)}", ""), (with_files, "muted")))))
+    # What runs code later is read first.
     for file in sorted(_decided(changes), key=lambda file: file.sort != "protected"):
         hunks = whole_hunks(file.diff) if _has_hunks(file) and file.path in texts else None
         if hunks is not None and len(hunks) > 1:
@@ -261,6 +270,8 @@ def new_texts(root: Path, changes: ProposedChanges) -> dict[str, str]:
     """Return the new texts of files: those whose whole diff is known and applies to the workspace's file. Blocks."""
     found: dict[str, str] = {}
     for file in _decided(changes):
+        # The diff has the changed lines alone; the others are those of the file, if it is still the one that was
+        # compared.
         hunks = whole_hunks(file.diff) if _is_known_text(file) else None
         old = "" if file.kind == "added" else _read_text(root / file.path) if hunks else None
         text = applied(old, hunks) if hunks and old is not None else None
@@ -301,8 +312,94 @@ def _whole(name: str, facts: tuple[Run, ...]) -> ChangePart:
 def _read_text(path: Path) -> str | None:
     """Return a file of the workspace as text; None if it is none, or large."""
     try:
+        # The diff is about the link, not about the file that it leads to.
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
             return None
         return path.read_bytes().decode("utf-8")
     except (OSError, ValueError):
         return None
+
+
+# --- the input of a call as a text ------------------------------------------------------------------------------------
+
+_NEW_TEXTS = {"content": "the content of", "new_string": "the new text in"}
+"""Arguments with the new text of a file, and what the user edits."""
+_SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
+
+
+class InputEdit:
+    """The text to edit, and the input that an edited text describes."""
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        self._args = request.args
+        command = _command_name(request)
+        is_plan = request.question is not None and request.question.kind == "plan"
+        self._name = "plan" if is_plan else command or _new_text_name(request)
+        path = request.args.get("path")
+        file = PurePath(path).name if isinstance(path, str) else ""
+        suffix = PurePath(file).suffix
+        whole = json.dumps(request.args, ensure_ascii=False, indent=2, default=str)
+        if not _SUFFIX.fullmatch(suffix):
+            suffix = ".txt"
+        self.text = str(request.args[self._name]) if self._name is not None else _UNSAFE.sub(_escaped, whole)
+        """The text to be edited."""
+        self.language = "json" if self._name is None else "bash" if command else language_of(file)
+        """The language to highlight."""
+        self.file_name = "input.json" if self._name is None else "command.sh" if command else f"text{suffix}"
+        """A file name for another editor."""
+        self.subject = "the input as JSON" if self._name is None else "the command"
+        """Description of the edited text."""
+        if is_plan:
+            self.language, self.file_name, self.subject = "markdown", "plan.md", "the plan"
+        if self._name in _NEW_TEXTS:
+            self.subject = f"{_NEW_TEXTS[self._name]} {one_line(visible(str(path or file)), _LONGEST_NAME)}".strip()
+
+    def read(self, text: str) -> JsonObject:
+        """Return the input that an edited text describes.
+
+        Raises:
+            ValueError: the text is not valid; the error's text is for the user.
+        """
+        if self._name is not None:
+            if not text.strip() and self._name not in _NEW_TEXTS:
+                raise ValueError("nothing is left to run")
+            return {**self._args, self._name: text}
+        try:
+            found: object = json.loads(text)
+        # Brackets nested by the thousand raise the second one.
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"this is not valid JSON: {error}") from error
+        if not is_object(found):
+            raise ValueError("the input must be a JSON object: { … }")
+        return found
+
+
+_UNSAFE = re.compile(r"[^\n\x20-\x7e]")
+
+
+def _command_name(request: ApprovalRequest) -> str | None:
+    """Return the name of the argument that the preview shows as a command; None if part of it is invisible."""
+    preview = request.preview
+    if preview is None or preview.kind != "command" or visible(preview.text) != preview.text:
+        return None
+    return next((name for name, value in request.args.items() if value == preview.text), None)
+
+
+def _new_text_name(request: ApprovalRequest) -> str | None:
+    """Return the name of the argument with the new text of the file that the preview shows.
+
+    None if an editor would not show all of it, or would change it: invisible characters, line ends other than LF.
+    """
+    if request.preview is None or request.preview.kind != "diff":
+        return None
+    for name in _NEW_TEXTS:
+        value = request.args.get(name)
+        if isinstance(value, str):
+            plain = value.replace("\t", " ")
+            return name if sanitise(plain) == plain else None
+    return None
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return a visible character as it is, an invisible one as JSON escapes it."""
+    return match[0] if visible(match[0]) == match[0] else json.dumps(match[0])[1:-1]

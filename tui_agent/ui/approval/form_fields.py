@@ -15,7 +15,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
-from .server_question_rows import field_note
+from .approval_rows import field_note
 
 _OWN_WORDS = "type an answer of your own"
 _LABEL_CELLS = 1_000
@@ -164,6 +164,7 @@ class ChoiceField(Widget, can_focus=True):
             self._values = [choice.value for choice in field.choices]
             self._labels = [one_line(visible(choice.label or choice.value), _LABEL) for choice in field.choices]
         self._marked = set(field.default) if isinstance(field.default, tuple) else set[str]()
+        # A required choice without a default begins with no answer, so that nothing is sent by accident.
         if not self._several and not (field.required and field.default is not None):
             self._values, self._labels = [None, *self._values], [_NONE, *self._labels]
         self._place = self._values.index(field.default) if field.default in self._values else 0

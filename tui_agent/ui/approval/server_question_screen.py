@@ -27,8 +27,8 @@ from tui_agent.ui.text.styled_lines import wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, Choice, answer_rows
 from .approval_dialog import FOOTED, ROOMY, SHARE, TALL, WIDE, Cover, FootRows
+from .approval_rows import question_rows
 from .form_fields import ChoiceField, ChoiceList, FormRow
-from .server_question_rows import question_rows, question_title
 
 LEAST_OF_FIELDS = 3
 """Rows for the fields in any window."""
@@ -64,14 +64,15 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         at_once: bool = False,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
-        title: str = "",
+        title: str,
     ) -> None:
         """Create the screen; `open_page` opens an address in a browser, and returns why it could not."""
         self._question = question
         self._open_address = open_page
         self._foot, self._keep_above = foot, cover
         self._position, self._total = position, total
-        self._title = title or question_title(question)
+        self._title = title
+        # A question of the agent has its choices open from the start.
         self._fills = not question.server
         self._place = 0
         """Place of the question of the agent that is shown."""
@@ -88,6 +89,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
+        # Textual sets these classes after the first frame, which would then move.
         apply_initial_breakpoints(self, self.app.size)
         self._fields.can_focus, self._fields.display = False, self._fills
         for view in (self._body, self._state, self._keys):
@@ -229,6 +231,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self._fields.display = False
         self.set_focus(None)
         self.lay_out()
+        # The question is on the screen again and has to be seen again.
         self.guard.withdrawn()
         self.call_after_refresh(self.guard.drawn)
 
@@ -244,6 +247,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             try:
                 values[row.field.name] = row.value()
                 if values[row.field.name] is not None or row.field.required:
+                    # Each value is checked alone, so that the error is about the field that gets the focus.
                     only = self._question.model_copy(update={"fields": (row.field,)})
                     only.content({row.field.name: values[row.field.name]})
             except ValueError as error:

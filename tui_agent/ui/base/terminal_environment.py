@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.protocol.repository_files import branch_of
+from tui_agent.protocol.regular_file import branch_of
 
 _LIGHT_COLOURS = ("7", "15")
 """White and bright white among the sixteen colours of a terminal."""

@@ -19,10 +19,9 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
 from tui_agent.protocol.messages import unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 
-from .prompt_queue import PromptQueue
-from .user_messages import MessageEdits, PromptAttachments
+from .prompt_queue import MessageEdits, PromptAttachments, PromptQueue
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
@@ -134,8 +133,10 @@ class AgentBridge(PromptQueue):
         """Connect an agent; its past is iterated once and in pieces, because a long one takes much memory."""
         self.agent, self._bus, self._past = agent, bus, iter(past)
         self.messages = MessageEdits(self.attachments, agent)
+        # Sorted, so that equal statuses compare equal.
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
+        # A mode that was chosen early holds for the first prompt.
         deferred, self._deferred = self._deferred, []
         for do in deferred:
             do()
@@ -255,9 +256,11 @@ class AgentBridge(PromptQueue):
     async def relay(self, post: Post) -> None:
         """Post status and events, a batch at a time, until the bus closes. The past comes first, once."""
         self._post = post
+        # What was published before the screen listened is lost.
         post(StatusPublished())
         await self._opened.wait()
         with self._bus.subscribe(since=0) as subscription:
+            # The screen shows the past together with the first events of the present.
             if await self._relay_past():
                 await self.hand_over(AgentEvents(subscription.drain()))
             async for batch in subscription.batches(pace=DELTA_INTERVAL):
@@ -297,4 +300,5 @@ class AgentBridge(PromptQueue):
         except TuiAgentError as error:
             self._bus.publish(Warned(code="provider_not_ready", text=str(error)))
         finally:
+            # Also after a failure: the first prompt reports it to the user.
             self.warm.set()

@@ -17,8 +17,7 @@ from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.transcript_search import SearchLine
 
-from .app_requests import PictureRequested
-from .chat_options import ChatOptions
+from .chat_options import ChatOptions, PictureRequested
 from .first_page import Welcome
 from .screen_state import ScreenState
 from .side_column import STEP, SideColumn
@@ -60,7 +59,7 @@ class ChatBody(Vertical, RowStrips):
         self._welcome = Welcome(
             options.label,
             options.ideas,
-            service=options.first_page,
+            service=options.sessions,
             use_draft=use_draft,
             leave=focus_composer,
             themes=options.theme_names,
@@ -102,6 +101,7 @@ class ChatBody(Vertical, RowStrips):
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page, and in a wide window the right column beside it."""
+        # Without an update of all styles: `_arrange` does what the class stands for.
         self.add_class("-begun", update=False)
         self._welcome.display = False
         self.conversation.display = True
@@ -125,6 +125,7 @@ class ChatBody(Vertical, RowStrips):
         covered = max(0, body.bottom - (self.screen.size.height - rows)) if rows else 0
         if body.height - covered < LEAST_ABOVE:
             covered = 0
+        # Each assignment would lay the row out again.
         if self.conversation.styles.margin.bottom != covered:
             self.conversation.styles.margin = (0, 0, covered, 0)
             self._row.rearrange()
@@ -248,6 +249,7 @@ class ChatBody(Vertical, RowStrips):
 
     def open_search(self) -> None:
         """Open the search line; if it is open, edit its text."""
+        # The position before the first search is the one to come back to.
         if not self.search.is_open:
             self._followed_before_search = self.conversation.following
         self.close_drawer()

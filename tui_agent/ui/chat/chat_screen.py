@@ -62,6 +62,7 @@ class ChatScreen(AnyScreen):
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree, output)
         """Frame of the composer and status line."""
 
+        # A function, because the composer is created last, with parts of the others.
         def put_back(text: str) -> None:
             self.entry.composer.put_back(text)
 
@@ -80,8 +81,7 @@ class ChatScreen(AnyScreen):
             answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""
-        above = (self.approvals.line, self.bars.frame)
-        self.entry = PromptArea(self.state.waiting, self.state.status, *above)
+        self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, self.bars.frame)
         """Queue, menus and composer."""
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
         self.commands = CommandActions(context, lambda: self.state)
@@ -106,6 +106,7 @@ class ChatScreen(AnyScreen):
             for envelope in glimpse.events:
                 tail.apply(envelope)
             self.show_state(tail)
+        # After the glimpse, because the relay brings the whole past, which replaces it.
         self._work("relay", partial(self.bridge.relay, self.post_message))
         self._work("serve", self.bridge.serve)
         if self.options.prompt:
@@ -164,6 +165,7 @@ class ChatScreen(AnyScreen):
     def receive_events(self, message: AgentEvents) -> None:
         """Apply events, and open the next approval dialog once all of them are shown."""
         if isinstance(message, HistoryEvents):
+            # Off-screen: no part draws each event of a long past.
             self._past = self._past or self._new_state()
             for envelope in message.events:
                 self._past.apply(envelope)
@@ -224,6 +226,7 @@ class ChatScreen(AnyScreen):
         worker: Worker[None] = changed.worker
         if worker.name in SERVICES and worker.state is WorkerState.ERROR and worker.error is not None:
             self.bridge.report_crash(worker.error)
+            # Without it no later prompt would run.
             if worker.name == "serve":
                 self._work("serve", self.bridge.serve)
 
@@ -271,6 +274,7 @@ class ChatScreen(AnyScreen):
     def on_key(self, event: Key) -> None:
         """Type into the composer what no focused widget used."""
         composer = self.entry.composer
+        # The composer has handled it, and Textual passes it on to the screen.
         if event is composer.last_key:
             return
         if self.focused is None:

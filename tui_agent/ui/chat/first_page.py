@@ -21,7 +21,7 @@ from tui_agent.ui.base.choice_texts import CYCLED_MODES, MODES
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
-from .app_requests import SessionRequested, SessionService, ThemeRequested
+from .chat_options import SessionRequested, SessionService, ThemeRequested
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."
@@ -174,6 +174,7 @@ class Welcome(Widget, can_focus=True):
         rows = list(rows)
         while len(rows) > max(1, height):
             rank = max(row.rank for row in rows)
+            # From below, so that headings stay above what is left of their rows.
             last = max(place for place, row in enumerate(rows) if row.rank == rank)
             del rows[last]
         return rows
@@ -230,6 +231,7 @@ class Welcome(Widget, can_focus=True):
 
     def _offer(self, age: str, text: str, block: int, number: int) -> Content:
         """Return an offer as one row of a block, as wide as the others."""
+        # The bar of the cursor is as wide for each offer, so that it moves only up and down.
         padding = " " * max(0, block - cell_len(f"{age}{text}"))
         if self.has_focus and number == self._place:
             style = "$block-cursor-foreground on $block-cursor-background"

@@ -7,7 +7,7 @@ from textual.timer import Timer
 from textual.worker import Worker
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.file_mentions import file_mentions
+from tui_agent.protocol.prompt_references import file_mentions
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
@@ -110,9 +110,11 @@ class InputRouter:
 
     def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
+        # Before it is sent anywhere, so that ↑ also recalls what was refused.
         if self._bridge.prompts is not None:
             self._keep(self._keep_prompt(event.text))
         parsed = parse_shell_call(event.text) or parse_slash_call(event.text, self._bridge.status.commands)
+        # The escape has kept it from being a command; the model gets the slash alone.
         if event.text.lstrip().startswith("\\/"):
             event.text = event.text.lstrip()[1:]
         match parsed:
@@ -152,8 +154,7 @@ class InputRouter:
             self.attachments.submit(event)
             return
         # Pages are loaded on demand.
-        from tui_agent.ui.dialogs.chooser_page import ChooserPage
-        from tui_agent.ui.dialogs.fact_items import WORK_TREE, review_items
+        from tui_agent.ui.dialogs.chooser_page import WORK_TREE, ChooserPage, review_items
 
         def chosen(name: str | None) -> None:
             if name is None:
@@ -266,6 +267,7 @@ class InputRouter:
     async def _offer_mentions(self, text: str, *, at_start: bool) -> None:
         aims = (*self._calls_to_aim_at(text), *self._agents_to_aim_at(text)) if at_start else ()
         bench = self._bridge.bench
+        # `@#2` is a call, not a file.
         files = () if bench is None or text.startswith("#") else await bench.files.find(text)
         resources = tuple(self._resources_to_read(text))
         others = (*aims, *resources, *map(Suggestion.of_file, files[:FILES_FIRST]))
@@ -335,6 +337,7 @@ class InputRouter:
 
     def note_draft(self) -> None:
         """Keep the draft once the user pauses."""
+        # While the user searches, the composer holds the search, not the draft.
         if self._bridge.prompts is None or self._entry.composer.searching:
             return
         if self._draft_timer is not None:
@@ -392,6 +395,7 @@ class InputRouter:
 
     def clear_or_cancel(self) -> bool:
         """Empty the composer, else cancel what runs; return False if there is neither."""
+        # One step at a time: a press must not lose a draft and cancel the run as well.
         if self._entry.composer.searching:
             self._entry.composer.action_close_suggestions()
         elif self._entry.composer.editing:

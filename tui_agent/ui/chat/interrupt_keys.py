@@ -28,6 +28,7 @@ class InterruptKeys:
         """Hold an answer letter and return True; before any other event, decide about the letter that is held."""
         composer = self._entry.composer
         is_open = self._entry.menu.is_open and self._entry.screen.focused is composer
+        # On a busy machine the timer may be late.
         if self._run.is_over(self._clock()):
             self._settle()
         if isinstance(event, Key) and event.is_printable and is_open:
@@ -42,6 +43,7 @@ class InterruptKeys:
                 self._type()
             return True
         if isinstance(event, Key) and event.key == "escape" and is_open:
+            # The second `esc` cancels the run, and a letter that is held takes no effect any more.
             self._run.end()
         elif isinstance(event, Key) and not event.is_printable and is_open and event.key != "backspace":
             self._settle()
@@ -51,6 +53,7 @@ class InterruptKeys:
 
     def _settle_behind_keys(self, key: Key) -> None:
         """Settle once every key that was pressed so far has arrived."""
+        # Another letter may be held by then.
         self._entry.app.call_later(lambda: self._settle() if self._run.held is key else None)
 
     def _settle(self) -> None:
@@ -67,6 +70,7 @@ class InterruptKeys:
         """Return the choice of a key; None if the menu does not offer one."""
         names = (entry.id for entry in commands_for("interrupt") if key.key in entry.keys)
         choice: Interrupt | None = next((_CHOICES[name] for name in names), None)
+        # With an empty queue the menu does not show this answer.
         return None if choice == "now" and not self._entry.menu.waiting else choice
 
     def _type(self) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
-from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.prompt_references import file_mentions, mention_of
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
@@ -92,6 +92,7 @@ class QueueRouter:
         message = self._queue().find(event.edited)
         if event.kind == "follow_up" and message is not None and not message.follows_up:
             self._change_kind(event.edited)
+        # Without a run no boundary comes that would deliver it.
         if not self._bridge.status.running:
             self._bridge.send_now()
         return True
@@ -133,6 +134,7 @@ class QueueRouter:
         """Take a message out of the queue and into the composer; the one edited before it waits again."""
         if message_id == self._composer.editing:
             return
+        # The composer holds one message at a time.
         self.leave()
         text = self._bridge.messages.hold(message_id)
         if text is None:
@@ -148,6 +150,7 @@ class QueueRouter:
         if text is None:
             self._say_gone()
         else:
+            # Named, because a key pressed once too often drops another message.
             dropped = f"Dropped “{one_line(text, _SHOWN)}”. {hint('queue.undo_drop', 'brings it back')}."
             self._entry.offer_undo(dropped)
 
@@ -225,6 +228,7 @@ class AttachmentRouter:
 
     async def _send_waiting(self) -> None:
         while self._waiting:
+            # It stays in front until it is sent, so that later messages line up behind it.
             event = self._waiting[0]
             try:
                 text = await self._with_labels(event)
@@ -238,6 +242,7 @@ class AttachmentRouter:
         """Return the text with a label in place of each image and PDF that it names."""
         text = event.text
         for mention, path in file_mentions(text).items():
+            # Files are read by the session, which is not open yet.
             if self._bridge.status.pending:
                 raise TuiAgentError(NOT_READY)
             label = await self._bridge.attachments.attach(path, typed=mention not in event.pasted)

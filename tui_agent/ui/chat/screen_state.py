@@ -104,6 +104,7 @@ class ScreenState:
         """Apply one event to the folds that handle it; one that fails keeps it from no other."""
         event, call, changes = envelope.event, self._faults.call, Changes()
         kind = type(event)
+        # By type first: most events are deltas of the answer, which only the conversation draws.
         if kind in call_ledger.HANDLED_EVENTS:
             changes.calls = call(self.ledger.apply, envelope) or ()
         if kind in transcript_fold.HANDLED_EVENTS:
@@ -126,6 +127,7 @@ class ScreenState:
             changes.times = call(self.times.apply, envelope) or False
         if kind in session_status.HANDLED_EVENTS:
             changes.status = call(self.status.apply, envelope) or False
+        # A fold for each delta would cost more than the only thing that the status needs of it: its time.
         elif kind is MessageDelta and envelope.origin.depth == 0:
             self.status.progress.heard_at = envelope.mono
         if kind in queued_messages.HANDLED_EVENTS:

@@ -79,6 +79,7 @@ class PlanSection(SideSection):
         if not self._plan.is_open:
             return ()
         first = next(place for place, item in enumerate(items) if item.status != "done")
+        # One finished item stays in sight above the first open one.
         start = max(0, min(first - 1, len(items) - MOST_ITEMS))
         shown = items[start : start + MOST_ITEMS]
         rows = [_heading("PLAN", Content.styled(self._plan.count_text, "$text-muted"), width)]
@@ -192,6 +193,7 @@ class SideColumn(Vertical):
     def fit(self, window: int, *, beside: bool) -> None:
         """Use the chosen width beside the conversation, over it that of the style sheet, or all of a small window."""
         self._is_beside = beside
+        # What an earlier size has set would win over the style sheet.
         self.styles.clear_rule("width")
         self.styles.clear_rule("max_width")
         if beside and self._width is not None:
@@ -206,6 +208,7 @@ class SideColumn(Vertical):
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Take hold of the border."""
+        # Over the conversation, the style sheet alone decides about its width.
         if event.screen_x == self.region.x and self._is_beside:
             self._is_dragged = True
             self.add_class("-dragged")

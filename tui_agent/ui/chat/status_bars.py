@@ -97,6 +97,7 @@ class FrameLine(CoalescedRefresh):
         self._read_tree = read_tree
         self._is_changed: bool = False
         self._is_reading = False
+        # No number of writes, so that the first look reads.
         self._writes_read = -1
         self._label = one_line(label, _LONGEST)
         self._status = status
@@ -160,6 +161,7 @@ class FrameLine(CoalescedRefresh):
         for kept in (texts, texts[1:] if self._label else texts[:1], []):
             words = " · ".join(text for text in kept if text)
             right = Content.assemble((f" {words} ·", "$text-muted"), badge) if words else badge
+            # The directory keeps almost a third of the line.
             if right.cell_length <= width * 0.7:
                 return right
         return badge
@@ -220,6 +222,7 @@ class StatusLine(CoalescedRefresh):
     def settle(self) -> None:
         """Draw the line, and start or stop its clock."""
         if self._timer is not None:
+            # A clock that always ran would wake an idle program twice a second.
             runs = self._status.busy or self._notice or self.agent_pending
             (self._timer.resume if runs else self._timer.pause)()
         if self.read_output is not None and "command" in self.items and not self._is_reading:
@@ -230,6 +233,7 @@ class StatusLine(CoalescedRefresh):
     async def _follow_output(self, read: ReadOutput) -> None:
         """Run the command until no fact has changed meanwhile, at most once in `OUTPUT_SECONDS`."""
         try:
+            # The command may be slow or costly: equal facts would make it print the same line.
             while (given := self._facts_for_command()) != self._given:
                 self._output = one_line(await read(given), _LONGEST)
                 self._given = given
@@ -262,6 +266,7 @@ class StatusLine(CoalescedRefresh):
     def render(self) -> Content:
         """Return the line, and remember where the mark for background commands is."""
         line = self._line()
+        # A line has no line feed, so without a mark nothing is found.
         before, mark, _ = line.plain.partition(self._mark or "\n")
         begin = cell_len(before)
         self._mark_cells = range(begin, begin + len(mark))

@@ -11,8 +11,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand, file_mentions
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import bindings_for, command, first_keys

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote
 
-from tui_agent.protocol.file_mentions import is_media_path, mention_of
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand, is_media_path, mention_of
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import slash_commands
 

@@ -65,6 +65,7 @@ class AnswerGuard:
         """Return True if an answer of a moment counts."""
         if self.asked_at is None:
             return False
+        # Sums of floats, such as 0.05 + 0.45, may fall just short of the half second.
         return time - self.asked_at > (0.0 if self._at_once else SEEN_SECONDS) - _ROUNDING
 
     def drawn(self) -> None:
@@ -74,6 +75,7 @@ class AnswerGuard:
 
     def withdrawn(self) -> None:
         """Accept nothing until another question is drawn."""
+        # Only a question that follows an answer takes keys at once, not the one that replaces it.
         self.asked_at, self._at_once, self.reason = None, False, ""
         self._changed()
 
@@ -117,6 +119,7 @@ class TypedRun(Generic[K]):
         self._name, self._at, self._only_selects = name, now, False
         # Only answers that end their questions, and keys that select, follow one another.
         stands_alone, self._stands_alone = self._stands_alone, letter in ("leads", "dead")
+        # `ss` shows a rule and stores it; `sn` is the beginning of a word.
         other = not again and (stands_alone or self._stands_alone)
         if letter == "none" or self._is_text or (follows and (other or not pace or self.held is not None)):
             self.held, self._is_text = None, True
@@ -169,5 +172,6 @@ class AnswerPointer:
 
     def release(self, action: str | None) -> bool:
         """Return True if the button went down on the same answer to the same question."""
+        # The label may belong to the next question by the time the button goes up.
         pressed, self._pressed = self._pressed, None
         return pressed is not None and pressed == (action, self._asked_at())

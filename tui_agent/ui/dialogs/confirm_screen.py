@@ -21,6 +21,7 @@ class ConfirmScreen(QuestionScreen[bool]):
 
     WHERE = "confirm"
     CLICKED = frozenset(("yes", "no"))
+    # Without a composer, text has no place to go.
     TYPES = False
     DEFAULT_CSS = """
     ConfirmScreen {

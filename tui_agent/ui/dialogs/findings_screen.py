@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.facts.finding_facts import Finding, Severity
+from tui_agent.protocol.facts.page_facts import Finding, Severity
 from tui_agent.ui.base.app_type import FileEditRequested
 from tui_agent.ui.text.code_highlighter import colour_lines, language_of
 from tui_agent.ui.text.line import Line, Run
@@ -89,6 +89,7 @@ class SourcePage(ListPage[int, None]):
     WHERE = "source"
     KEYS = ("edit_line", "close")
     DETAIL_ROWS = 0
+    # The code needs the width, and its lines have no detail.
     BESIDE = 100_000
     DEFAULT_CSS = """
     SourcePage .list-search { display: none; }
@@ -98,6 +99,7 @@ class SourcePage(ListPage[int, None]):
         super().__init__(one_line(visible(finding.place), 80))
         self._finding = finding
         self._path = path
+        # A minified file has its megabytes in one line.
         self._lines = [clip(visible(line), 500) for line in text.removesuffix("\n").split("\n")]
         self._language = language_of(finding.file)
 
@@ -105,6 +107,7 @@ class SourcePage(ListPage[int, None]):
         """Show the line of the finding with those around it."""
         line = min(max(1, self._finding.line), len(self._lines))
         self.begin(range(1, len(self._lines) + 1), line - 1)
+        # Before the first layout the view has no height.
         self.call_after_refresh(self._centre)
 
     def _centre(self) -> None:
@@ -128,6 +131,7 @@ class SourcePage(ListPage[int, None]):
 
     def item_row(self, item: int, place: int, width: int) -> Line:
         digits = len(str(len(self._lines)))
+        # Colours depend on where a block begins: at fixed lines, they stay while the page scrolls.
         first = max(0, place - place % _AROUND)
         coloured = colour_lines(self._language, self._lines[first : first + _AROUND])[place - first]
         mark = "warning strong" if item == self._finding.line else "line-number"

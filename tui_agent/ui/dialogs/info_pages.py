@@ -110,6 +110,7 @@ class ReportPage(TextPage):
         self._report, self._kept, self._totals = report, kept, totals
         self._rules = rules
         self._show_permissions = show_permissions
+        # All figures are of this moment, so that they agree with one another while the page is open.
         now = clock()
         self._run = figures(attention.of_run, now)
         self._session = figures(attention.questions, now)
@@ -126,6 +127,7 @@ class ReportPage(TextPage):
         if self.saving is None or self._added or self._rules is None:
             return
         allowed = self._allowed()
+        # Some rules of the set may be in force already.
         for line in (line for line in self.saving.rule.splitlines() if line not in allowed):
             if refused := self._rules.add(f"allow {line}"):
                 self.notify(refused, severity="warning", markup=False)

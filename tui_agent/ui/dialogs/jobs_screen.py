@@ -110,6 +110,7 @@ class JobsScreen(ListPage[JobFact, None]):
 
 
 def _short(state: str) -> tuple[str, str]:
+    # The state is in the words that the model reads; a row has room for one of them.
     code = state.removeprefix("ended with exit code ")
     if code != state:
         return ("✔ done", "success") if code == "0" else (f"✖ exit {code}", "error")

@@ -59,6 +59,7 @@ class SecondPress:
     def ask(self, action: tuple[str, str]) -> None:
         """Let the action wait for its second press; the caller shows what that would do."""
         self._asked, self._asked_at = action, self._clock()
+        # The key that asked repeats as long as it is held down.
         self._guard.withdrawn()
         self._screen.call_after_refresh(self._guard.drawn)
 
@@ -271,6 +272,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def on_resize(self, event: Resize) -> None:
         """Place the selected item where there is room for it."""
         self._place(event.size)
+        # The views have their new widths only after the layout.
         self.call_after_refresh(self.show)
 
     def _place(self, size: Size) -> None:
@@ -509,6 +511,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         items = self.rows.items
         if not items:
             return wrapped([(self.empty_text(), "muted")], width), ()
+        # A list of 10,000 items must be drawn as fast as one of ten.
         return LazyRows(len(items), lambda at: self.shown_row(items[at], at, width)), range(len(items))
 
     def _shown_heading(self, width: int) -> Sequence[Line]:

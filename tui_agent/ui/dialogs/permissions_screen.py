@@ -57,6 +57,7 @@ class Entry:
     origin: str
     rule: RuleFact | None = None
     """None for what is built in."""
+    # A rule that moves is still the same entry, so the cursor stays on it.
     number: int = field(default=0, compare=False)
     """Its place in the order in which everything is checked, from 1."""
 
@@ -134,6 +135,7 @@ class PermissionsScreen(ListPage[Entry, None]):
 
     def _add(self, typed: str) -> None:
         text = " ".join(typed.split())
+        # A refused text stays in the field to be corrected.
         if refused := self._rules.add(text) if text else "":
             self.say(refused, "warning")
             return
@@ -153,6 +155,7 @@ class PermissionsScreen(ListPage[Entry, None]):
     def _read(self, *, anyway: bool = False) -> None:
         """Read rules, mode and decisions again, and show what changed."""
         self._in_force, status = self._rules.in_force(), self._status()
+        # Drawing twice a second would keep an idle program busy.
         seen = (self._in_force, status.mode, len(status.asking), self._hits().total)
         if seen != self._seen or anyway:
             self._seen = seen

@@ -19,7 +19,6 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.protocol.amounts import count_text
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
@@ -121,6 +120,7 @@ class AnswerRow(RowsView):
         if self._timer is not None:
             self._timer.stop()
         self.redraw()
+        # No key is pressed meanwhile: the answers become bright by themselves.
         if not self.guard.armed:
             self._timer = self.set_timer(SEEN_SECONDS, self._wait)
 
@@ -129,6 +129,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
     """A screen that asks."""
 
     app = getters.app(any_app)
+    # A focused widget would get keys before they are sorted.
     AUTO_FOCUS = ""
     WHERE: ClassVar[Where]
     """The screen's part of the table of commands, which has its keys."""
@@ -140,7 +141,8 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
     """True if text closes the dialog and goes to the composer."""
 
     def __init_subclass__(cls) -> None:
-        cls.BINDINGS = [*bindings_for(cls.WHERE)]
+        if hasattr(cls, "WHERE"):
+            cls.BINDINGS = [*bindings_for(cls.WHERE)]
         super().__init_subclass__()
 
     def __init__(self, row: AnswerRow, keys: TypedKeys) -> None:
@@ -184,6 +186,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
             self.guard.explain(ALONE)
             return
         everything = (*self.keys.run.end(), *typed)
+        # An answer among the same keys may have closed it already.
         if self.is_current:
             self.dismiss(None)
         self.keys.type_text(everything)
@@ -219,12 +222,14 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
 
     def _takes(self, event: Key | Paste) -> bool:
         """Handle an event if it is text or an answer key; return False for any other."""
+        # A reason is about the last key alone.
         self.guard.explain("")
         if (field := self.text_field) is not None:
             # The field lost the focus, but the user still types into it.
             self.set_focus(field)
             field._forward_event(event)
         elif isinstance(event, Paste):
+            # Its first letter may be that of an answer, and the user has not read the rest.
             self.leave_to_type(event)
         elif event.is_printable:
             if self.keys.run.is_over(self.keys.time_of(event)):
@@ -278,6 +283,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
 
     def _action_of(self, key: Key) -> str | None:
         """Return the action of a printable key, an enabled one first; None if it has none on this screen."""
+        # Two commands may have the same key, each at another step.
         names = [entry.action_name for entry in commands_for(self.WHERE) if key.key in entry.keys]
         return next((name for name in names if self.check_action(name, ())), names[0] if names else None)
 
@@ -311,6 +317,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
 
     def _move_cursor(self, by: int) -> None:
         answers = self.answers
+        # Nothing is preselected, so that enter alone never answers.
         start = answers.index(self.row.at_cursor) if self.row.at_cursor in answers else -1 if by > 0 else 0
         self.row.at_cursor = answers[(start + by) % len(answers)]
         self.guard.explain("")
@@ -321,6 +328,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
     def _leaves_for_composer(self, event: MouseDown) -> bool:
         """Leave the question if the click is on the composer below it."""
         x, y = event.screen_x, event.screen_y
+        # In a low window the dialog covers the composer.
         is_composer = (x, y) in self.keys.composer_region() and self.get_widget_at(x, y)[0] is self
         if is_composer and self.text_field is None:
             self.leave_to_type()
@@ -346,6 +354,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
             elif reason:
                 self.guard.explain(reason)
         elif isinstance(event, MouseUp) and self._pointer.release(action):
+            # The question may have changed while the button was down.
             return action if not self._click_reason(action) else None
         return None
 
@@ -367,10 +376,3 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
         if not isinstance(row, RowsView) or not row.has_answers:
             return None, None
         return row, command_at(self, self.WHERE, row.line_at(y - region.y + row.scroll_offset.y), x - region.x)
-
-
-def unread_text(view: RowsView, key: str) -> str:
-    """Return how many rows are left to read, and with which key; empty once the end was on the screen."""
-    if view.read_to_end:
-        return ""
-    return f"▼ {count_text(view.rows_below, 'more row')} · {key} reads on; yes counts once you saw the end"

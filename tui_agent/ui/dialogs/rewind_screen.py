@@ -9,7 +9,7 @@ from textual.events import Paste
 
 from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
+from tui_agent.protocol.facts.change_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout
@@ -73,11 +73,13 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         self._points: Sequence[RewindPoint] = ()
         self._point = 0
         self._plan: RewindPlan | None = None
+        # The conversation keeps the call; only what it did to files is undone.
         self._scope: Scope = "both" if call is None else "files"
         self._overwritten: set[Path] = set()
         self._notice = "Comparing files …"
         self.at_work = False
         """True while a plan is made or carried out."""
+        # The keys below the list are answers once they carry out a plan.
         self._keys = AnswerRow(self._key_rows, clock, id="rewind-keys")
         self._guard = self._keys.guard
 
@@ -118,6 +120,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
 
     def leave(self) -> None:
         """Go back to the points, or close the page; nothing is changed."""
+        # Files that are being written cannot be left in the middle.
         if self.at_work:
             return
         if self._plan is None or self._call is not None:
@@ -143,6 +146,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         finally:
             self.at_work = False
             self.show(anew=True)
+            # The enter that opened the plan may still be held down.
             self.call_after_refresh(self._guard.drawn)
 
     def _notify_failure(self, reason: str) -> None:

@@ -51,6 +51,7 @@ class SettingsPage(ListPage[SettingFact, None]):
         self._start(self._read())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        # A second change would begin from the content before the first one.
         self._is_busy = True
         self.run_worker(work, group="settings", exit_on_error=False)
 
@@ -68,8 +69,10 @@ class SettingsPage(ListPage[SettingFact, None]):
         """Store a value, read all again, and say when it takes effect; a refused one changes nothing."""
         self._refused = ""
         try:
+            # An editor may have changed the file meanwhile; then nothing is written.
             await self._settings.change(item.key, typed, seen=self._facts.content)
         except ConfigurationError as error:
+            # Someone else may have changed the file; the page shows what it has now.
             await self._read()
             self.say("Nothing was changed.", "warning")
             self._refused = str(error)
@@ -117,6 +120,7 @@ class SettingsPage(ListPage[SettingFact, None]):
     def _typed_value(self, item: SettingFact, typed: str) -> None:
         if self._is_busy:
             return
+        # An empty text removes a stored value, and none is stored.
         if not typed.strip() and not item.is_stored:
             self.end_asking()
             self.say("")

@@ -60,6 +60,7 @@ class SideQuestionPage(PartPage):
         self._text += text
 
     def _follow(self) -> None:
+        # Comparing texts costs less than laying out Markdown.
         if self._text != self._shown:
             self._show()
 

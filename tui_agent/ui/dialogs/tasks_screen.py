@@ -19,7 +19,7 @@ from .list_page import ListPage
 from .text_page import POLL_SECONDS, TextPage
 
 if TYPE_CHECKING:
-    from tui_agent.workbench.task_list import TaskList
+    from tui_agent.workbench.live_session import TaskList
 
 _STATES: dict[TaskState, Run] = {
     "waiting": ("▲ needs you", "warning"),
@@ -72,6 +72,7 @@ class TasksScreen(ListPage[TaskFact, str | None]):
         elif task.state == "closed":
             self.dismiss(task.id)
         else:
+            # All of their text is on the page that opens.
             self._opened.update(question.request for question in task.questions)
             text = Content("\n".join(row.plain for row in self.detail_rows(task, 100)))
             self.app.push_screen(TextPage(one_line(visible(task.title), 60), lambda _: text))

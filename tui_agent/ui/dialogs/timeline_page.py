@@ -64,6 +64,7 @@ def head_rows(times: RunTimes, window: TimeWindow, now: float, width: int) -> li
     columns = max(1, width - room)
     cells = [" "] * columns
     step = next((step for step in _STEPS if step / span * columns >= _LEAST_TICK), _STEPS[-1])
+    # At multiples of the step, so that marks move with the bars.
     mark = int(start / step) * step
     while mark <= start + span:
         column, text = int((mark - start) / span * columns), f"╷{_mark_text(mark)}"
@@ -167,6 +168,7 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         return (self._legend,)
 
     def on_resize(self, event: Resize) -> None:
+        # Textual calls the handler of `ListPage`, too.
         self._legend.styles.height = len(legend_rows(max(1, event.size.width - _FRAME)))
 
     def on_mount(self) -> None:
@@ -178,6 +180,7 @@ class TimelineScreen(WindowKeys, ListPage[str, None]):
         return length_of(self._times(), self._clock())
 
     def _tick(self) -> None:
+        # After the end nothing moves, until another run has other calls.
         if self._times().in_progress or len(self.all_items) != len(self._times().calls):
             self.show_window()
 

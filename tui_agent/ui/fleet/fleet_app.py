@@ -1,9 +1,9 @@
 """`fleet run --watch`: the app that shows one fleet, and the chat of a unit."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
-from typing import ClassVar
+from pathlib import Path
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -23,11 +23,9 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
 
 from .fleet_screen import FleetScreen
-from .fleet_state import FleetFiles
+from .fleet_state import FleetFiles, open_fleet
 from .unit_bridge import UnitBridge, UnitQuestions
 from .unit_rows import plain_text, repository_of
-
-_STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
 
 
 class UnitChat(ChatScreen):
@@ -66,8 +64,6 @@ class FleetApp(TuiAgentApp):
     Its chat is the conversation of the unit that was opened last.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [_STYLES]
-
     def __init__(
         self,
         files: FleetFiles,
@@ -82,12 +78,12 @@ class FleetApp(TuiAgentApp):
     ) -> None:
         """Create the app; without a `log_file` a widget that fails ends it."""
         # Until a unit is opened, the chat is one without an agent that no one sees.
+        terminal = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__(
             AgentBridge(),
+            ChatOptions(WorkingDirectory(name), surroundings=terminal),
             theme=theme,
             themes_dirs=themes_dirs,
-            place=WorkingDirectory(name),
-            surroundings=surroundings,
             log_file=log_file,
             notifications=notifications,
         )
@@ -175,3 +171,15 @@ class FleetApp(TuiAgentApp):
         if message is None and self.fleet.state.running:
             message = Text(f"The fleet continues. {self._files.return_command} shows it again.")
         super().exit(result, return_code, message)
+
+
+async def show_fleet(out: Path, themes_dir: Path, log_file: Path) -> int:
+    """Show the screen of a fleet until the user leaves; return 1 if it has ended and a unit is not done, else 0."""
+    async with open_fleet(out) as files:
+        app = FleetApp(
+            files, theme="auto", themes_dirs=(themes_dir,), log_file=log_file, notifications="auto", name=out.name
+        )
+        await app.run_async()
+    fleet = app.fleet.state
+    unfinished = not fleet.running and any(row.state != "done" for row in fleet.rows.values())
+    return app.return_code or int(unfinished)

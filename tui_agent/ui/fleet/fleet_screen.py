@@ -22,14 +22,13 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitRow
 from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.approval.approval_controller import ApprovalController
-from tui_agent.ui.approval.approval_rows import request_in_short
+from tui_agent.ui.approval.approval_summary import request_in_short
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen, report_each_layout
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
-from tui_agent.ui.dialogs.help_page import fleet_help_text
-from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.dialogs.text_page import TextPage, fleet_help_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView

@@ -1,13 +1,14 @@
 """The fleet as its screen sees it: its files and driver, its last status, sums over its units, and the shown ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from tui_agent.fleet.driver_client import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits
-from tui_agent.fleet.fleet_directory import read_status
+from tui_agent.fleet.driver_control import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits, connected
+from tui_agent.fleet.fleet_directory import is_driven, read_status
 from tui_agent.fleet.unit_events import UnitLines
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import ConfigurationError
@@ -289,3 +290,18 @@ def _parsed(lines: Sequence[bytes]) -> list[Envelope]:
         if event is not None:
             events.append(event)
     return events
+
+
+@asynccontextmanager
+async def open_fleet(out: Path) -> AsyncGenerator[FleetFiles]:
+    """Open the files of a fleet, with its driver if one works on it."""
+    if not await asyncio.to_thread(is_driven, out):
+        yield FleetFiles(out)
+        return
+    async with connected(out) as driver, asyncio.TaskGroup() as group:
+        files = FleetFiles(out, driver)
+        service = group.create_task(files.serve(driver))
+        try:
+            yield files
+        finally:
+            service.cancel()

@@ -14,7 +14,7 @@ from tui_agent.protocol.events import AgentCreated, PermissionModeChanged, RunSt
 from tui_agent.protocol.fleet_records import UnitQuestion
 from tui_agent.protocol.messages import JsonObject, UserKind, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
-from tui_agent.ui.approval.approval_rows import UNIT
+from tui_agent.ui.approval.approval_summary import UNIT
 from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, AgentStatus, Post, StatusPublished
 from tui_agent.ui.state.approval_folds import PendingApprovals

@@ -113,6 +113,7 @@ class CallDetailScreen(RowsPage[bool]):
         """Selected section until the user scrolls, then the one at the top."""
         top = self._page.scroll_offset.y
         section, at = self._chosen
+        # At the end of the page, two sections may have the same place.
         if top == at and section < len(self._starts):
             return section
         return max(0, sum(start <= top for start in self._starts) - 1)
@@ -154,6 +155,7 @@ class CallDetailScreen(RowsPage[bool]):
         if at_end:
             self._page.scroll_end(animate=False, immediate=True)
 
+    # The disk of the file may be slow, such as one of a network.
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _load_full_output(self, path: str) -> None:
         """Load the file with the whole output; on an error keep the truncated result."""
@@ -176,6 +178,7 @@ def _head_and_tail(path: Path) -> str:
         file.seek(0)
         if size <= FULL_OUTPUT_LIMIT:
             return file.read().decode("utf-8", "replace")
+        # Either cut may be inside a character.
         head = file.read(FULL_OUTPUT_LIMIT // 2)
         file.seek(-(FULL_OUTPUT_LIMIT // 2), 2)
         left = bytes_text(size - FULL_OUTPUT_LIMIT)

@@ -27,6 +27,8 @@ TICK = 0.2
 """Seconds between two updates of the clocks."""
 IDLE_TICK = 1.0
 """Seconds between two updates with reduced motion."""
+CONFIRM_SECONDS = 3.0
+"""Seconds within which a second press cancels a call."""
 SIGN_ROOM = 12
 """Cells at the left end of a row that contain the spinner, for any depth of the agent."""
 
@@ -37,11 +39,11 @@ STYLES = (
 )
 
 
-class CallRowsView(CoalescedRefresh, SteadyScrollView):
-    """One row a call, and one for all that ended well. Follows the newest call."""
+class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
+    """One row a call, and one for all that ended well; the user selects, filters and opens. Follows the newest call."""
 
     DEFAULT_CSS = """
-    CallRowsView {
+    CallList {
         scrollbar-size-vertical: 1;
         scrollbar-size-horizontal: 0;
         overflow-x: hidden;
@@ -67,6 +69,37 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
 
     STYLE_PREFIX = "call--"
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("panel")]
+
+    chosen: var[CallFilter] = var("all")
+    """Current filter."""
+    _cancel_asked: tuple[str, float] = ("", float("-inf"))
+    """Id of the call whose cancellation waits for a second press, and the time of the first."""
+
+    @dataclass
+    class Opened(Message):
+        """The user opens the detail page of a call."""
+
+        view: CallViewState
+
+    @dataclass
+    class ChangeRequested(Message):
+        """The user cancels a call, gives it more time, or reverts its changes."""
+
+        change: Literal["cancel", "extend", "revert"]
+        view: CallViewState
+
+    @dataclass
+    class Widened(Message):
+        """The user makes the column wider, or narrower if `steps` is negative."""
+
+        steps: int
+
+    @dataclass
+    class Filtered(Message):
+        """The filter has changed."""
+
+        chosen: CallFilter
 
     def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment) -> None:
         super().__init__()
@@ -101,6 +134,7 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         change = self._rows.update(changed)
         if change.moved:
             self._keep_cursor(selected, is_done=is_done)
+        # Several events may come before the next drawing.
         self._moved = self._moved or change.moved
         self._changed.update(change.rows)
         self.changed()
@@ -124,12 +158,14 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self._lay_out()
         else:
             self._refresh_rows(changed)
+        # An idle program must not be woken five times a second.
         if self._timer is not None:
             (self._timer.resume if self.ledger.places["running"] else self._timer.pause)()
 
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
+        # What is unfolded are places in one ledger.
         self._rows.unfolded.clear()
         self._rows.ledger = ledger
         self._rows.rebuild(self._rows.chosen)
@@ -150,6 +186,7 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         if len(self._rows):
             self._cursor = max(0, min(index, len(self._rows) - 1))
             self._follows = self._cursor == len(self._rows) - 1
+            # Keys repeat faster than scrolling animates.
             region = Region(0, self._cursor, self.size.width, 1)
             self.scroll_to_region(region, animate=False, force=True, immediate=True)
             self.refresh()
@@ -166,11 +203,13 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         super().watch_scroll_y(old_value, new_value)
         if new_value >= self.max_scroll_y:
             self._follows = True
+        # Rows that are added move the end away, but the user did not scroll.
         elif new_value < old_value:
             self._follows = False
 
     def _draw(self, row: int) -> Strip:
         is_still = self._surroundings.reduced_motion
+        # With reduced motion, neither the spinner nor tenths of a second move.
         context = RowContext(
             self.size.width,
             self._surroundings.clock(),
@@ -211,50 +250,13 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         for row in self._rows.moving(top, top + size.height - 1):
             self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, STATE_ROOM, 1))
 
-
-CONFIRM_SECONDS = 3.0
-"""Seconds within which a second press cancels a call."""
-
-
-class CallList(CallRowsView, can_focus=True):
-    """Rows of calls that the user can select, filter and open."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("panel")]
-
-    chosen: var[CallFilter] = var("all")
-    """Current filter."""
-    _cancel_asked: tuple[str, float] = ("", float("-inf"))
-    """Id of the call whose cancellation waits for a second press, and the time of the first."""
-
-    @dataclass
-    class Opened(Message):
-        """The user opens the detail page of a call."""
-
-        view: CallViewState
-
-    @dataclass
-    class ChangeRequested(Message):
-        """The user cancels a call, gives it more time, or reverts its changes."""
-
-        change: Literal["cancel", "extend", "revert"]
-        view: CallViewState
-
-    @dataclass
-    class Widened(Message):
-        """The user makes the column wider, or narrower if `steps` is negative."""
-
-        steps: int
-
-    @dataclass
-    class Filtered(Message):
-        """The filter has changed."""
-
-        chosen: CallFilter
+    # --- keys and mouse -----------------------------------------------------------------------------------------------
 
     def select(self, call_id: str) -> None:
         """Move the cursor to a call, and remove a filter that hides it. Unknown calls are ignored."""
         call = self.ledger.find(call_id)
         if call is not None:
+            # The filter or a fold hides it, or it is one of those that ended well.
             if self._rows.index_of(call) is None:
                 self.chosen = "all"
                 self._rows.reveal(call)
@@ -320,6 +322,7 @@ class CallList(CallRowsView, can_focus=True):
         if (call := self.selected) is None:
             return
         now, (asked_id, asked_at) = self._surroundings.clock(), self._cancel_asked
+        # A call that is over is not asked about: the reply says that it does not run.
         if call.view.ended or (call.view.call_id == asked_id and now - asked_at <= CONFIRM_SECONDS):
             self._cancel_asked = ("", float("-inf"))
             self.post_message(self.ChangeRequested("cancel", call.view))
@@ -327,6 +330,7 @@ class CallList(CallRowsView, can_focus=True):
             self._cancel_asked = (call.view.call_id, now)
             again = command("panel.cancel_call").key_text
             name = one_line(visible(call.view.name), 24)
+            # The words disappear when the second press no longer counts.
             self.notify(f"{again} again cancels #{call.number} {name}", timeout=CONFIRM_SECONDS, markup=False)
 
     def action_extend_call(self) -> None:

@@ -1,13 +1,10 @@
 """Rows of the detail page: input, output, changes, decision and timing of a call. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
-from tui_agent.protocol.events import ApprovalResolved
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.status_words import REFUSED_BY, status_words, via_words
+from tui_agent.protocol.report_text import REFUSED_BY, status_words, via_words
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
 from tui_agent.protocol.visible_text import whole_count
 from tui_agent.ui.state.call_records import CallTrial, question_text, repository_text
@@ -106,20 +103,21 @@ def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
 
 
 def _input_rows(view: CallViewState, width: int, root: str) -> list[Line]:
-    rows = _arguments(view.arguments.effective, width, root)
+    rows = _argument_rows(argument_texts(view.arguments.effective), width, root)
     if view.arguments.asked is not None:
         rows.append(Line((("the model asked for:", "muted"),)))
-        rows.extend(_arguments(view.arguments.asked, width, root))
+        rows.extend(_argument_rows(argument_texts(view.arguments.asked), width, root))
     return rows or [Line((("no input", "muted"),))]
 
 
-def _arguments(args: JsonObject, width: int, root: str) -> list[Line]:
-    """Return the rows of the arguments, cut to the room on the page."""
+def _argument_rows(arguments: Iterable[tuple[str, str]], width: int, root: str) -> list[Line]:
+    """Return the rows of names and values, cut to the room on the page."""
     rows: list[Line] = []
     room = MAX_INPUT_CHARACTERS
-    for name, value in argument_texts(args):
+    for name, value in arguments:
         text = shown_summary(value, {name: value}, root)
         rows.extend(argument_rows(plain_name(name), ends_of(text, room), width))
+        # The arguments behind a huge one stay readable.
         room = max(_LEAST_OF_ARGUMENT, room - len(text))
     return rows
 
@@ -130,6 +128,7 @@ def _output_rows(view: CallViewState, width: int, whole: str | None) -> list[Lin
     live, outcome = view.live, view.outcome
     if live.is_cut and not view.ended:
         rows.append(Line((("… earlier output is not shown …", "muted"),)))
+    # The result has this output already, cut as the model reads it.
     so_far = "" if view.ended and outcome.result else live.text
     for text in filter(None, (whole or outcome.result, so_far, live.partial)):
         rows.extend(_text_rows(text, width))
@@ -170,6 +169,7 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
         return _trial_rows(view, changes.trial.proposed, width)
     rows = diff_rows(view.diff.files, width, clean=visible)
     unknown = (view.outcome.details or {}).get("files_changed", 0) is None
+    # One file with its differences needs no list above it.
     if all(file.diff for file in changes.files) and changes.count < 2 and not unknown:
         return rows
     listed = wrapped([(NOT_COMPARED, "muted")], width) if unknown else []
@@ -213,13 +213,14 @@ def _decision_rows(view: CallViewState, width: int, root: str) -> list[Line]:
     rows: list[Line] = []
     approval = view.approval
     decision, request, resolution = approval.decision, approval.request, approval.resolution
+    # The rule, the question and its only part often have the same reason.
     told: set[str] = set()
     if decision is not None:
         verb = {"allow": "allowed", "ask": "asked", "deny": "denied"}[decision.decision]
         source = decision.source.replace("_", " ")
         rows.extend(_labelled(f"{verb} by {source}", decision.rule or decision.reason, width))
         told |= {decision.rule or decision.reason}
-        rows.extend(_labelled("mode", PermissionMode(decision.mode).words, width))
+        rows.extend(_labelled("mode", decision.mode.words, width))
         place = PLACE_MARKS.get(view.changes.trial.place, "")
         rows.extend(_labelled("place", place, width) if place else [])
     if request is not None and request.reason not in told:
@@ -236,7 +237,7 @@ def _decision_rows(view: CallViewState, width: int, root: str) -> list[Line]:
             )
     if resolution is not None:
         scope = f" for the {resolution.scope}" if resolution.scope != "once" else ""
-        rows.extend(_labelled("answer", _answer_text(resolution) + scope, width))
+        rows.extend(_labelled("answer", _answer_text(view) + scope, width))
         if resolution.note:
             rows.extend(_labelled("with the note", resolution.note, width))
     for hook in approval.hooks:
@@ -245,7 +246,10 @@ def _decision_rows(view: CallViewState, width: int, root: str) -> list[Line]:
     return rows
 
 
-def _answer_text(resolution: ApprovalResolved) -> str:
+def _answer_text(view: CallViewState) -> str:
+    resolution = view.approval.resolution
+    if resolution is None:
+        return ""
     decision, by = resolution.decision, resolution.by
     if resolution.via:
         return via_words(decision, resolution.via)
@@ -268,6 +272,7 @@ def _timing_rows(view: CallViewState, width: int, now: float) -> list[Line]:
         ("limit", seconds_text(timing.timeout_s) if timing.timeout_s is not None else ""),
         ("size", bytes_text(outcome.size_bytes) if outcome.size_bytes else ""),
         ("written", bytes_text(view.live.bytes_total) if view.live.bytes_total and not view.ended else ""),
+        # Many tools measure the size that is shown above.
         *(metric_text(name, value) for name, value in outcome.metrics if value != outcome.size_bytes),
     ]
     return [row for name, value in values if value for row in _labelled(name, value, width)]

@@ -55,6 +55,7 @@ def tail_lines(view: CallViewState, style: str = "", most: int = TAIL_ROWS) -> S
     return [[(line, style)] for line in said.split("\n") if line.strip()][-TAIL_ROWS:]
 
 
+# Each step of the spinner asks again, mostly for the same output.
 @lru_cache(maxsize=32)
 def _newest_lines(text: str, style: str, most: int) -> Sequence[Sequence[Run]]:
     """Return the last lines that show something; colours set within `_TAIL_READ` characters before them count."""
@@ -76,6 +77,7 @@ def _newest_lines(text: str, style: str, most: int) -> Sequence[Sequence[Run]]:
 
 def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
     """Return sign and style name of a call's state."""
+    # A command that was left behind runs, although its call has ended.
     if view.outcome.job:
         return "»", "running"
     if view.is_discarded:
@@ -121,6 +123,7 @@ def change_facts(file: FileChange) -> str:
 def wait_text(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> str:
     """Return the reason for waiting. Of calls that are not over, name the first that needs the user, else the first."""
     found = [find(call_id) for call_id in view.waits_on]
+    # The event named the calls of its moment; some may be over by now.
     others = [call for call in found if call is not None and not call.view.ended]
     asking = [call for call in others if call.view.phase == "asking"]
     more = f" +{len(others) - 1}" if len(others) > 1 else ""

@@ -57,6 +57,7 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     """Return a call in one row: sign, number, tool, summary, and right-aligned in its own column the state."""
     view = call.view
     sign, style = sign_of(view, context.frame)
+    # Deeper indents would leave no room for the summary.
     indent = "  " * min(view.origin.depth, 4)
     fold = " " if not call.children else "▾" if context.unfolded else "▸"
     head = f"{indent}{fold}{sign} "
@@ -85,6 +86,7 @@ def _state(view: CallViewState, context: RowContext) -> tuple[str, str]:
     """Return the state in words and its style; for a call that runs or ended well its seconds."""
     if view.outcome.job:
         return view.outcome.job, "amount"
+    # The command itself has ended well.
     if view.is_discarded:
         return "discarded", "amount"
     if view.status is not None:
@@ -145,6 +147,7 @@ class PanelRows:
         self.unfolded: set[int] = set()
         """Calls whose sub-agent's calls are shown, and `DONE` while the calls that ended well are."""
         self._shown: list[int] = []
+        # Each event asks if a call is shown, and the list may have thousands.
         self._known: set[int] = set()
         """The same places."""
 
@@ -241,6 +244,7 @@ class PanelRows:
         """Return the row of a place; None if it has none. Slow only while sub-agents are unfolded."""
         if place not in self._known:
             return None
+        # Calls of an unfolded sub-agent are below it, so that the places no longer ascend.
         return self._shown.index(place) if self.unfolded - {DONE} else bisect_left(self._shown, place)
 
     def call(self, row: int) -> LedgerCall | None:

@@ -41,6 +41,7 @@ class TimeWindow:
         """Return a window that shows `factor` times as much, with the same middle unless it follows."""
         start, span = self.seen(length)
         wanted = max(SHORTEST, span * factor)
+        # The whole run grows; a window of its present length would not.
         if wanted >= max(length, SHORTEST):
             return TimeWindow(follows=self.follows)
         return replace(self, start=start + (span - wanted) / 2, span=wanted)
@@ -126,6 +127,7 @@ def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float
             continue
         sign = _BARS[stretch.kind]
         first = min(columns - 1, max(0, int((stretch.start - start) / span * columns)))
+        # The shortest call is one cell wide.
         last = min(columns - 1, max(first, int((end - start) / span * columns)))
         for column in range(first, last + 1):
             cells[column] = sign
@@ -215,6 +217,7 @@ def strip_row(times: RunTimes, row: int, now: float, width: int) -> Sequence[Run
         return ()
     label, lane = ("model", times.model) if row == 1 else ("tools", _all_calls(times))
     length = length_of(times, now)
+    # A run that has just begun has no length.
     span = length or 0.001
     if times.ended is None:
         span = next((float(scale) for scale in _SCALES if scale >= length), length * 1.25)

@@ -2,9 +2,8 @@
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
 from typing import ClassVar
 
 from textual import on
@@ -12,11 +11,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Event, Key, MouseEvent, MouseScrollDown, MouseScrollUp
 
-from tui_agent.ui.app.themes import DEFAULT_THEME
-from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.base.app_type import AnyScreen, InputTaker
+from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
-from tui_agent.ui.base.terminal_environment import Clock, TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.base.terminal_environment import Clock, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, AgentStatus
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
@@ -248,46 +245,10 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self.scrubber.show(self.play_state)
 
 
-_STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
-
-
-class ReplayApp(TuiAgentApp):
-    """The app of one replay. `run()` returns once the user closes it."""
-
-    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [_STYLES]
-
-    def __init__(
-        self,
-        open_screen: Callable[[ChatOptions], ReplayScreen],
-        *,
-        theme: str = DEFAULT_THEME,
-        themes_dirs: Sequence[Path] = (),
-        surroundings: TerminalEnvironment | None = None,
-        log_file: Path | None = None,
-    ) -> None:
-        """Create the app; without a `log_file` a widget that fails ends it."""
-        # No one sees this chat, which has no agent.
-        super().__init__(
-            AgentBridge(), theme=theme, themes_dirs=themes_dirs, surroundings=surroundings, log_file=log_file
-        )
-        self.replay = open_screen(self.chat.options)
-        """The screen of the replay."""
-
-    def get_default_screen(self) -> AnyScreen:
-        """Return an empty screen below that of the replay."""
-        return AnyScreen()
-
-    def on_mount(self) -> None:
-        self.show_replay(self.replay)
-
-    def replay_closed(self) -> None:
-        self.exit()
-
-
 def replay_of(source: ReplaySource, options: ChatOptions) -> ReplayScreen:
     """Return the screen that replays a journal, with the title of its beginning."""
     place = WorkingDirectory(source.directory, source.branch)
     settings = replace(
-        options, place=place, model=source.model, label=source.label, first_page=None, glimpse=None, prompt=None
+        options, place=place, model=source.model, label=source.label, sessions=None, glimpse=None, prompt=None
     )
     return ReplayScreen(ReplayTimeline(source.envelopes, source.stamps, source.problems), settings)

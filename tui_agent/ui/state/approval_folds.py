@@ -58,6 +58,7 @@ class PendingApprovals:
     def position_of(self, request: ApprovalRequest) -> tuple[int, int]:
         """Return a request's number, from 1, and the number of requests since none was open, for `2 of 5`."""
         order = list(self._requests)
+        # Its dialog may be shown for a moment after something else has settled it.
         place = order.index(request.request_id) if request.request_id in self._requests else 0
         return self._done + place + 1, self._done + len(order)
 
@@ -65,6 +66,7 @@ class PendingApprovals:
         """Return the number of other open requests that one rule would answer with this one."""
         rule = request.session_rule
         others = (one for one in self.all if one.session_rule == rule and one.tool == request.tool)
+        # Without a rule, nothing says that the others are like it.
         return max(0, sum(1 for _ in others) - 1) if rule is not None else 0
 
     def postpone(self) -> None:
@@ -111,6 +113,7 @@ class PendingApprovals:
 
     def _forget_burst(self) -> None:
         if not self._requests:
+            # `2 of 5` counts anew with the next burst.
             self._done = 0
             self._postponed.clear()
             self._provisional.clear()
@@ -189,6 +192,7 @@ class Attention:
             case RunStarted() if envelope.origin.depth == 0:
                 self._first_of_run = len(self.questions)
             case RunEnded() if envelope.origin.depth == 0:
+                # The report of a run is often read while the next run asks its own questions.
                 self._ended_run = slice(self._first_of_run, len(self.questions))
             case SessionLoaded():
                 # The process that asked has ended, at an unknown time.
@@ -225,9 +229,11 @@ def best_saving(questions: Sequence[Question], now: float, in_force: Container[s
     candidates = {
         rule: group for rule, group in groups.items() if not all(line in in_force for line in rule.splitlines())
     }
+    # Each is compared with all questions, so only those that can save much are.
     longest = sorted(candidates, key=lambda rule: -_waited(candidates[rule], now))[:MAX_RULES_COMPARED]
     whole, savings = _waited(questions, now), list[Saving]()
     for rule in longest:
+        # By identity: two questions may have equal fields.
         own = {id(question) for question in candidates[rule]}
         left = _waited([question for question in questions if id(question) not in own], now)
         savings.append(Saving(rule, len(own), whole - left))
@@ -269,6 +275,7 @@ class RuleHits:
         self.total += 1
         # A command is decided part by part; each rule behind a part has decided something.
         for key in (event.rule or _built_in(event), *(part.rule for part in event.parts if part.rule)):
+            # A dictionary as an ordered set: several parts of one call may fall under one rule.
             self._calls.setdefault(key, {})[event.call_id] = None
         return True
 

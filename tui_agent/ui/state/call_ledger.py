@@ -81,6 +81,7 @@ class CallLedger:
             case RunEnded():
                 return self._close_run(envelope)
             case BackgroundStarted(task_id=task_id):
+                # It does not name its call; the result of the call names the job.
                 self._jobs[task_id] = -1
                 return ()
             case BackgroundEnded(task_id=task_id):
@@ -177,6 +178,7 @@ class CallLedger:
             above.children.append(place)
         number = self.numbers.get(call_id) if is_resumed else None
         if number is None:
+            # Here may be only the end of a session: the calls before it have numbers, too.
             number = self._newest = self.total + 1
         self.calls.append(LedgerCall(view, number, place, parent=parent))
         self.places["waiting"].add(place)
@@ -203,6 +205,7 @@ class CallLedger:
 
     def _close_run(self, envelope: Envelope) -> tuple[int, ...]:
         """End every call of a run that has ended; the end of the root agent's run ends all calls."""
+        # A copy, because `_sort` moves calls between these sets.
         still_open = sorted(self.places["waiting"] | self.places["running"] | self.places["needs_you"])
         ended: list[int] = []
         for place in still_open:
@@ -249,6 +252,7 @@ class CallLedger:
 
     def _count_question(self, call: LedgerCall, change: int) -> None:
         """Count a question of a sub-agent, or its end, for each call above it."""
+        # A sub-agent may have started the one that asks: each row that hides the question shows it.
         while call.parent is not None:
             call = self.calls[call.parent]
             agent = call.view.subagent

@@ -195,6 +195,7 @@ class CallViewState:
         self.timing.queued_at = envelope.mono
 
     def _blocked(self, what: BlockedOn, on: tuple[str, ...]) -> bool:
+        # A late event must not put a call back into the queue.
         if self.phase in ("running", "ended"):
             return False
         self.waits_for, self.waits_on = what, on
@@ -204,6 +205,7 @@ class CallViewState:
     def _started(self, event: ToolStarted, envelope: Envelope) -> None:
         arguments, timing = self.arguments, self.timing
         if event.args != arguments.effective:
+            # A hook or the user has changed what the model asked for.
             arguments.asked = arguments.effective
         arguments.effective = event.args
         self.name, self.read_only = event.name, event.read_only
@@ -225,6 +227,7 @@ class CallViewState:
         match event:
             case ToolOutput():
                 live.is_cut = live.is_cut or len(live.text) + len(event.chunk) > LIVE_LIMIT
+                # Cut before it is joined, because a chunk may be much longer than what is kept.
                 live.text = (live.text + event.chunk[-LIVE_LIMIT:])[-LIVE_LIMIT:]
                 live.bytes_total = max(live.bytes_total, event.bytes_total)
             case ToolProgress():
@@ -244,6 +247,7 @@ class CallViewState:
         timing, live = self.timing, self.live
         timing.latency_ms, timing.queued_ms, timing.approval_ms = event.latency_ms, event.queued_ms, event.approval_ms
         live.partial = live.progress = ""
+        # The result of a success repeats it; that of a failure may lack the output before the error.
         if event.status == "ok":
             live.text = ""
         self.outcome = CallOutcome(
@@ -316,6 +320,7 @@ class CallViewState:
                 self.approval.decision = kept_decision(event)
             case ApprovalResolved():
                 self.approval.resolution = event
+                # A question about the changes of a trial comes after the start.
                 if self.phase == "asking":
                     self.phase, self.waits_for = "queued" if self.timing.started_at is None else "running", None
             case HookStarted(event=name, name=hook):

@@ -21,7 +21,7 @@ from tui_agent.protocol.messages import FrozenModel
 
 if TYPE_CHECKING:
     # The first screen must not wait for what only a review needs.
-    from tui_agent.protocol.facts.finding_facts import Finding
+    from tui_agent.protocol.facts.page_facts import Finding
 
 PLAN_EVENTS: frozenset[type[FrozenModel]] = frozenset((TodoUpdated, SessionRewound, SessionSwitched))
 """Events that may change the plan."""
@@ -64,6 +64,7 @@ class Plan:
                 self._history.clear()
             case _:
                 return False
+        # A rewind is an entry, too, so that its own undo finds the plan before it.
         self._history.append((envelope.seq, self.items))
         return True
 
@@ -130,6 +131,7 @@ class ChangedFiles:
     def _totals_after(self, path: str, event: SessionRewound) -> FileTotals:
         """Return the totals of a file that a rewind, or the undo of one call, has restored."""
         history = self._history.get(path, [])
+        # Undoing one call keeps what others changed after it.
         seq = event.to_seq if event.call_id is None else event.from_seq
         place = bisect_right(history, seq, key=lambda change: change.seq)
         totals = history[place - 1].after if place else FileTotals()
@@ -148,6 +150,7 @@ class ChangedFiles:
 
     def _set(self, path: str, seq: int, call_id: str | None, by: FileTotals, after: FileTotals) -> None:
         self._history.setdefault(path, []).append(_Change(seq, call_id, by, after))
+        # Removed first, because a key that is set again keeps its place.
         self.files.pop(path, None)
         if after.changes:
             self.files[path] = after
@@ -175,7 +178,8 @@ class ReviewFindings:
         """Apply one event; return True if a run has ended that reported findings."""
         match envelope.event:
             case ToolEnded(name=name) as event if name == _REPORT_TOOL:
-                from tui_agent.protocol.facts.finding_facts import findings_of, in_order
+                # Loaded with the first review, because most sessions have none.
+                from tui_agent.protocol.facts.page_facts import findings_of, in_order
 
                 if (found := findings_of(event)) is not None:
                     self._of_run = (*(self._of_run or ()), *found)

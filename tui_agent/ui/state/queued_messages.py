@@ -91,6 +91,7 @@ class WaitingMessages:
             self.forget(message_id)
 
     def _put(self, message: WaitingMessage, position: int) -> None:
+        # A message that was moved or edited is queued again under its id.
         self.forget(message.message_id)
         self._queue_of(message).insert(position, message)
 

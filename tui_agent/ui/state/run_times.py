@@ -155,6 +155,7 @@ class RunTimes:
                 self.started, self.ended = at, None
             case StepStarted():
                 self.model.begin("model", at)
+            # While a retry waits, no model answers.
             case MessageEnded(message=AssistantMessage()) | MessageDiscarded() | StepRetry():
                 self.model.finish(at)
             case SessionForked():
@@ -178,6 +179,7 @@ class RunTimes:
         self._inner.clear()
 
     def _begin(self, call_id: str, kind: SpanKind, at: float) -> None:
+        # A late event of a call that has ended would begin a span that nothing ends.
         if (lane := self.calls.get(call_id)) is not None and lane.open:
             lane.begin(kind, at)
 

@@ -152,6 +152,7 @@ class SessionStatus:
                 return self.asking.pop(request_id, None) is not None
             case PermissionModeChanged(old=old, new=mode, by=by):
                 self.mode = mode
+                # The user has just chosen it, and sees the badge change.
                 if by != "user":
                     self._notify(f"mode {old.words} → {mode.words} ({by})", envelope)
             case BackgroundStarted(task_id=task_id):
@@ -192,6 +193,7 @@ class SessionStatus:
                 self.progress.began_at, self.progress.ended_at = envelope.mono, None
                 self._become("thinking", "", envelope)
             case RunEnded(reason=reason, report=report):
+                # The run of a command that the user typed has no report.
                 self.ended, self.report, self.progress.ended_at = reason, report or self.report, envelope.mono
                 self._become_idle(envelope)
             case SessionLoaded():
@@ -209,6 +211,7 @@ class SessionStatus:
 
     def _become(self, status: Status, detail: str, envelope: Envelope) -> None:
         self.progress.heard_at = envelope.mono
+        # A status that is reported again keeps its clock.
         if status != self.status:
             self.since = envelope.mono
         self.status, self.detail = status, detail

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import TodoItem, ToolStatus
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.protocol.status_words import STATUS_WORDS
+from tui_agent.protocol.report_text import STATUS_WORDS
 from tui_agent.protocol.visible_text import whole_count, without_sequences
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.line import Line, Run

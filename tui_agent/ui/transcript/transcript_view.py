@@ -56,6 +56,7 @@ class TranscriptView(LineView):
         return 0 if self._follows else max(0, len(self.transcript.parts) - self._seen_count)
 
     def line_at(self, row: int) -> Line | None:
+        """Return a row to draw."""
         return self.transcript.line(row) if 0 <= row < self.transcript.total else None
 
     def render_line(self, y: int) -> Strip:
@@ -135,7 +136,7 @@ class TranscriptView(LineView):
         """Scroll so that a row is in the upper part of the view."""
         self._follows, self._seen_count = False, len(self.transcript.parts)
         # The range needs the rows first, or the target would be cut at the old end. A third of the view stays above
-        # it: the text above a match explains it.
+        # it: the text before a match explains it.
         self.set_rows(self.transcript.total)
         self.scroll_to(y=max(0, row - self.row_count // 3), animate=False)
         self.refresh()

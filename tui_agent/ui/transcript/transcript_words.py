@@ -33,9 +33,9 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import is_array
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
+from tui_agent.protocol.report_text import REFUSED_BY, background_end_text, retry_text, via_words
 from tui_agent.protocol.reports import RunReason
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.protocol.status_words import REFUSED_BY, background_end_text, retry_text, via_words
 from tui_agent.ui.panel.call_rows import wait_text
 from tui_agent.ui.state.call_records import question_text, settled_text
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.endpoint import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.settings import LoadedSettings, Locations, PluginSettings, is_web_address, load_settings
 from tui_agent.workbench.configuration.launch_options import LaunchExtras, LaunchOptions
 
-from .found_hooks import with_file_rules
+from .found_files import with_file_rules
 from .project_trust import trust_for
 
 

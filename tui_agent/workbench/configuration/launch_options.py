@@ -1,10 +1,12 @@
 """The options of one open session: what the command line or another program asks for."""
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Verdict
 
@@ -84,3 +86,13 @@ class LaunchOptions:
     def without_screen(self) -> bool:
         """True for print mode and plain mode."""
         return self.print_mode or self.plain
+
+
+def refuse_existing(path: Path | None) -> None:
+    """Refuse a file to record to that exists already.
+
+    Raises:
+        ConfigurationError: it exists.
+    """
+    if path is not None and os.path.lexists(path):
+        raise ConfigurationError(f"--record: {path} exists already; a recording never replaces a file")

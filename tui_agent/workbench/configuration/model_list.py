@@ -8,7 +8,7 @@ from types import MappingProxyType
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.page_facts import ModelFact
 from tui_agent.protocol.provider import ModelInfo
-from tui_agent.providers.model_table import known_models, knows, model_info
+from tui_agent.providers.model_catalog import known_models, knows, model_info
 from tui_agent.settings import Settings
 
 from .effective_settings import Credentials
@@ -55,7 +55,7 @@ def configured_models(settings: Settings) -> tuple[ModelFact, ...]:
 
 def known_profiles(settings: Settings) -> tuple[str, ...]:
     """Return the names of the shipped profiles that the settings do not configure."""
-    from tui_agent.providers.endpoint_profiles import shipped_profiles
+    from tui_agent.providers.model_catalog import shipped_profiles
 
     return tuple(name for name in shipped_profiles() if name not in settings.providers)
 
@@ -70,7 +70,7 @@ def _named_models(settings: Settings) -> list[ModelFact]:
     facts: list[ModelFact] = []
     if not settings.providers:
         return facts
-    from tui_agent.providers.endpoint_profiles import find_target
+    from tui_agent.providers.model_catalog import find_target
 
     for provider, endpoint in settings.providers.items():
         for entry in endpoint.models:
@@ -104,7 +104,7 @@ def _offered(provider: str, name: str, settings: Settings) -> ModelFact:
     full = f"{provider}/{name}" if provider else name
     info = model_info(name)
     if provider:
-        from tui_agent.providers.endpoint_profiles import find_target
+        from tui_agent.providers.model_catalog import find_target
 
         try:
             target = find_target(full, settings.providers)

@@ -1,18 +1,20 @@
-"""Models of named endpoints, `PROVIDER/MODEL`: their endpoint, their key, and the list of those that are configured."""
+"""Models of named endpoints, `PROVIDER/MODEL`: their endpoint, and their key, which no child process inherits."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.endpoint import CLOUDS, LIBRARIES, Endpoint
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.settings import Settings
 
 from .effective_settings import Credentials
 
 if TYPE_CHECKING:
     # Imported at run time only for a model of a named endpoint.
-    from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.model_catalog import ModelTarget
+
 
 _TOKEN_VARIABLES = {"ANTHROPIC_API_KEY": "ANTHROPIC_AUTH_TOKEN"}
 """Variables that the SDK reads in place of another."""
@@ -31,7 +33,7 @@ def target_of(settings: Settings, environment: Mapping[str, str]) -> "ModelTarge
     """
     if "/" not in settings.model:
         return None
-    from tui_agent.providers.endpoint_profiles import find_target
+    from tui_agent.providers.model_catalog import find_target
 
     return find_target(settings.model, settings.providers, own_address=has_own_address(settings, environment))
 
@@ -45,7 +47,7 @@ def plugin_of(settings: Settings, environment: Mapping[str, str]) -> str | None:
     if not slash or has_own_address(settings, environment) or name in settings.providers:
         return None
     # Imported here, because the first paint waits for it only with a model of this form.
-    from tui_agent.providers.endpoint_profiles import shipped_profiles
+    from tui_agent.providers.model_catalog import shipped_profiles
     from tui_agent.workbench.plugins.plugin_entries import has_provider
 
     return name if name not in shipped_profiles() and has_provider(name) else None
@@ -123,3 +125,21 @@ def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) ->
     if name is None:
         raise ConfigurationError(f"no key for {provider}: set {endpoint.key_env}, as `providers.{provider}` names it")
     return (None, environment[name]) if "TOKEN" in name.upper() else (environment[name], None)
+
+
+def withhold_named_secrets(settings: Settings, servers: Iterable[ToolServer] = ()) -> None:
+    """Withhold the keys of endpoints and the tokens of tool servers from all children of this program.
+
+    Variables that the user's own settings let through (`env.pass`) are inherited all the same.
+    """
+    # Imported here: the first screen needs the list of models, and none of the tools.
+    from tui_agent.tools.processes.child_environment import pass_on, withhold
+
+    pass_on(settings.env.passed)
+    withhold(endpoint.key_env for endpoint in settings.providers.values() if endpoint.key_env is not None)
+    withhold(notifier.token_env for notifier in settings.notify if notifier.token_env)
+    if found := (*settings.mcp.values(), *servers):
+        # Imported here so that a start without servers does not wait for it.
+        from tui_agent.mcp.server_config import secret_variables
+
+        withhold(name for server in found for name in secret_variables(server))

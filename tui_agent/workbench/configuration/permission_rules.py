@@ -15,7 +15,7 @@ from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import PROJECT_FILE, Locations, RuleSetting, Settings
 from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS, WEB_TOOLS

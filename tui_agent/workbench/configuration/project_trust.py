@@ -24,15 +24,23 @@ from tui_agent.context import (
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import FrozenModel, JsonObject, is_array, is_object
-from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
-from tui_agent.protocol.repository_files import refusal, target_outside
+from tui_agent.protocol.regular_file import make_private_directories, read_regular_file, refusal, target_outside
 from tui_agent.protocol.secret_variables import mask_secrets
-from tui_agent.protocol.toml_text import parse_toml
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.server_entries import ToolServer
+from tui_agent.protocol.setting_files import parse_toml
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, ProjectTrust, content_digest, load_settings
 
-from .definition_files import counts_of, link_problems, project_definitions, trust_sections, used
-from .found_hooks import NO_HOOKS, FoundHooks, project_hooks, without_effect
+from .found_files import (
+    NO_HOOKS,
+    FoundHooks,
+    counts_of,
+    link_problems,
+    project_definitions,
+    project_hooks,
+    trust_sections,
+    used,
+    without_effect,
+)
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
@@ -174,6 +182,7 @@ def read_contents(folder: Path, locations: Locations) -> FolderContents:
         except ConfigurationError as error:
             # It is not what the user trusted, if they did.
             files[name], problem = b"", problem or str(error)
+    # Known first, because a file that is the user's own needs no trust, wherever it is linked from.
     own = load_own_instructions(locations.config_dir)
     return FolderContents(
         folder,
@@ -199,15 +208,18 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     contents = read_contents(folder, locations)
     if contents.problem:
         raise ConfigurationError(contents.problem)
+    # A folder that brings nothing asks nothing, and is trusted.
     if not contents.parts:
         return None
     folder = contents.folder
+    # Loaded as if everything were accepted, to show what a yes would mean.
     trust = ProjectTrust(content_digest(contents.settings or b""), allows=True)
     loaded = load_settings(locations, project=folder, trust=trust, environment={})
     rules = [(rule.verdict, f"{rule.verdict} {rule.text}") for rule in loaded.rules if rule.layer == "project"]
     allows = tuple(text for verdict, text in rules if verdict == "allow")
     servers = (*_servers_of(loaded, folder), *_servers_in(contents.servers))
     languages = _language_servers_of(loaded, folder)
+    # Also after a no: its differences are to what was trusted before.
     kept = TrustStore(locations).find(folder)
     sections = (
         (CHANGES, () if kept is None else tuple(_changes(kept.trusted, contents))),
@@ -255,6 +267,7 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     """
     contents = read_contents(folder, locations)
     folder, own, definitions = contents.folder, contents.own, contents.definitions
+    # `--trust` in the home directory would let every project below bring its own rules.
     given = given and _may_be_trusted(folder)
     stored = TrustStore(locations).find(folder) if _may_be_trusted(folder) else None
     changed = {kind: _changed_names(stored, contents, kind) for kind in get_args(Kind)}
@@ -270,6 +283,7 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
         return bool(changed[kind]) or not all_accepted
 
     servers, servers_refusal = contents.servers, ""
+    # Not with `--trust`: servers start programs, which needs an answer to exactly these.
     if servers is not None and unused("servers"):
         names = ", ".join(_parsed_servers(servers)[0]) or "none that can be used"
         servers, servers_refusal = (
@@ -297,6 +311,7 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     used_layers = (*own, *contents.instructions)
     if changed["instructions"] and not given:
         names = ", ".join([*(_relative_name(one, folder) for one in contents.instructions), *counts_of(definitions)])
+        # First, because it is what the user misses.
         left_out.insert(0, f"{folder}: {names} not used: {reason('instructions')}{advice.format('uses them')}")
         used_layers, definitions = own, ()
     left_out += cut_instructions(used_layers)
@@ -324,6 +339,7 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
         content = _content_of(folder / PROJECT_FILE, Path(os.path.realpath(folder)))
     except ConfigurationError:
         content = None
+    # An accepted allow rule stays accepted; `--trust` adds none.
     is_known = stored is not None and content is not None and stored.digest == content_digest(content)
     return stored if is_known else ProjectTrust()
 
@@ -366,6 +382,7 @@ class TrustStore:
             stored = StoredTrust.model_validate_json(read_regular_file(str(self._path(folder)), _LARGEST_ANSWER))
         except (OSError, ValueError):
             return None  # A damaged answer is none.
+        # The name of the file is only a digest, which could be that of another folder.
         return stored if stored.folder == _writable(os.path.realpath(folder)) else None
 
     def trust_in(self, folder: Path) -> ProjectTrust | None:
@@ -386,6 +403,7 @@ class TrustStore:
         Raises:
             ConfigurationError: the file cannot be written.
         """
+        # A no keeps what was trusted, so that the next question can show the difference to it.
         if answer == "no":
             before = self.find(offer.folder)
             self._store(offer.folder, answer, offer.contents.digest, {} if before is None else before.trusted)
@@ -398,6 +416,7 @@ class TrustStore:
 
         That is so if the settings are trusted with their allow rules, or do not exist yet (`before` is None).
         """
+        # There are no settings yet, so that nothing of a stranger is accepted with the rule.
         if before is None:
             return _may_be_trusted(folder)
         trusted = self.trust_in(folder)
@@ -418,7 +437,7 @@ class TrustStore:
         self._store(folder, "all", _digest_of_all(digests), trusted)
 
     def _path(self, folder: Path) -> Path:
-        # `prelude/frame_names.py` looks at this file, too: what the start page shows depends on it.
+        # `prelude/start_frame.py` looks at this file, too: what the start page shows depends on it.
         name = os.path.realpath(folder).encode("utf-8", "replace")
         return self._directory / f"{blake2b(name, digest_size=16).hexdigest()}.json"
 
@@ -441,6 +460,7 @@ _GIVEN: tuple[Kind, ...] = ("settings", "instructions", "git")
 
 def _may_be_trusted(folder: Path) -> bool:
     """Return False for the home directory and the root: trust in them would cover everything below."""
+    # Compared as real paths: a link to the home directory is the home directory.
     return os.path.realpath(folder) not in ("/", os.path.realpath(Path.home()))
 
 
@@ -449,6 +469,7 @@ def _digest(*texts: str) -> str:
 
 
 def _digest_of_all(parts: Iterable[tuple[str, str, str]]) -> str:
+    # Sorted: the order in which a file system lists files must not ask again.
     return _digest(json.dumps(sorted(parts)))
 
 
@@ -479,6 +500,7 @@ def _kept(contents: FolderContents) -> Trusted:
 def _secrets(values: object) -> Iterator[str]:
     """Yield what servers get as variables and headers."""
     for key, value in values.items() if is_object(values) else ():
+        # Only these can have secrets of the user in clear text; other settings name variables.
         if key in ("env", "headers") and is_object(value):
             yield from (text for text in value.values() if isinstance(text, str))
         else:
@@ -519,6 +541,7 @@ def _difference(name: str, before: str | None, after: str | None) -> Iterator[st
     if before is None or after is None:
         yield f"{name}: changed, and too long to show how"
         return
+    # Without lines around a change: they were accepted, and would hide what is new.
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
     yield f"{name}:" if lines else f"{name}: changed only in what is not kept: a secret, or the end of a line"
     yield from (f"{line[0]} {line[1:]}" for line in lines if not line.startswith("@@"))
@@ -529,6 +552,7 @@ def _difference(name: str, before: str | None, after: str | None) -> Iterator[st
 
 def _content_of(path: Path, folder: Path) -> bytes | None:
     """Return the content of a file of the folder; None if it is missing or links out of the repository."""
+    # A directory of this name is not the file that other agents read.
     if path.name == SERVERS_FILE.name and path.is_dir():
         return None
     try:
@@ -579,6 +603,7 @@ def _name_with_imports(layer: ContextLayer, folder: Path) -> str:
 
 def _servers_of(loaded: LoadedSettings, folder: Path) -> list[str]:
     """Return the servers of the project's settings, as they are written."""
+    # By origin: the user's own servers are loaded with them, and need no question.
     names = _names_of(loaded, folder, "mcp.")
     return [_server_words(name, server) for name, server in loaded.settings.mcp.items() if name in names]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.regular_file import make_private_directories, read_regular_file
-from tui_agent.protocol.toml_text import parse_toml
+from tui_agent.protocol.setting_files import parse_toml
 from tui_agent.settings import check_content
 from tui_agent.tools.atomic_write import write_atomically
 

@@ -170,6 +170,7 @@ def _entries_of(distribution: metadata.Distribution) -> Iterator[PluginEntry]:
     if not any(group in (distribution.read_text("entry_points.txt") or "") for group in GROUPS):
         return
     files = distribution.read_text("RECORD") or ""
+    # The list has a hash of each file, so that its own hash tells any change without reading them.
     digest = hashlib.sha256(files.encode("utf-8", "replace")).hexdigest()[:16]
     facts = distribution.metadata
     name, version = (str(facts.get_all(key, ["unknown"])[0]) for key in ("Name", "Version"))
@@ -203,6 +204,7 @@ def _name_problem(entry: PluginEntry, settings: Settings) -> str:
 def _place_problem(entry: PluginEntry, root: Path) -> str:
     """Return why the files of a plugin are not used; empty if they are."""
     top, *below = entry.target.partition(":")[0].strip().split(".")
+    # As a real path: the agent could make a link that leads into it.
     workspace = os.path.realpath(root)
     tops = _places_of(top)
     # Any of them may be a link.
@@ -220,6 +222,7 @@ def _place_problem(entry: PluginEntry, root: Path) -> str:
 def _without_duplicate(plugin: Plugin, found: Sequence[Plugin]) -> Plugin:
     """Return the plugin, which is not used if another one has its kind and name: neither may replace the other."""
     entry = plugin.entry
+    # Hooks may share a name: all of them are asked.
     if not plugin.is_used or entry.kind == "hook":
         return plugin
     # The order of installation must not decide.
@@ -258,7 +261,7 @@ def _own_tools() -> frozenset[str]:
 
 
 def _own_providers() -> frozenset[str]:
-    from tui_agent.providers.endpoint_profiles import shipped_profiles
+    from tui_agent.providers.model_catalog import shipped_profiles
 
     return frozenset(shipped_profiles())
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, cast
 from tui_agent.execution import HookBus
 from tui_agent.execution.contained_calls import contained, try_call
 from tui_agent.execution.tool_registry import ToolLike, as_tool
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.callbacks import Crash
-from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent
@@ -100,6 +100,7 @@ def load_plugins(settings: Settings, root: Path) -> LoadedPlugins:
 
 def _taken(plugin: Plugin, take: Callable[[PluginEntry], None]) -> Plugin:
     """Load a plugin, and return it, with the reason if that failed."""
+    # A theme is a file, which the screen reads without running code.
     if not plugin.is_used or plugin.entry.kind == "theme":
         return plugin
     # What a module prints must not be part of the output that programs read.
@@ -118,6 +119,7 @@ def _as_tool_like(thing: object) -> ToolLike:
 
 
 def _named_tool(tool: Tool, name: str) -> Tool:
+    # Rules and `plugins.disabled` know only the name of the entry point.
     if tool.name != name:
         raise ConfigurationError(f"the tool is named {tool.name!r}; its entry point must have the same name")
     if tool.spec.input_schema.get("type") != "object":
@@ -155,6 +157,7 @@ class PluginProvider:
         info: object = made if isinstance(made, Crash) else try_call(_checked_model, made)
         if isinstance(info, Crash):
             raise ConfigurationError(escaped(f"{plugin} cannot be used for {reference}: {info.text}"))
+        # The price and the window of another model would be shown and counted.
         if not isinstance(info, ModelInfo) or info.name != reference:
             raise ConfigurationError(escaped(f"{plugin}: its `model` must be a ModelInfo named {reference!r}"))
         self._provider: Any = made
@@ -238,6 +241,7 @@ def plugin_news(plugins: Sequence[Plugin], locations: Locations) -> str:
     used = [plugin.entry for plugin in plugins if plugin.is_used]
     now: JsonObject = {_name_of(entry): entry.fingerprint for entry in used}
     before = _read(str(path))
+    # Nothing is written for the usual start.
     if now == before:
         return ""
     new = [entry for entry in used if before.get(_name_of(entry)) != entry.fingerprint]

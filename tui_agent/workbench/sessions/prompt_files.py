@@ -11,11 +11,10 @@ from pathlib import Path
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.facts.screen_facts import Attachment, PromptAttachment, refuse_too_many
-from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import DocumentBlock, UserBlock
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.programs import find_program
+from tui_agent.protocol.prompt_references import file_mentions, media_type_of
 from tui_agent.tools.line_pages import PIECE, LinePage, LineRequest, read_lines
 from tui_agent.tools.media.media_files import load_media, media_of
 from tui_agent.tools.pinned_directory import ResolvedPath, open_file

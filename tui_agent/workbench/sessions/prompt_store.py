@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.messages import is_object
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -66,6 +66,7 @@ class PromptStore:
         """
         self._sessions_dir = sessions_dir
         self._folder = None if sessions_dir is None else sessions_dir / FOLDER
+        # A digest, because a path may be longer than the name of a file.
         self._name = hashlib.sha256(os.fsencode(os.path.realpath(project))).hexdigest()[:16]
         self._prompts: list[StoredPrompt] = []
         self._draft = ""
@@ -88,6 +89,7 @@ class PromptStore:
         """Add a prompt that was sent. A prompt that cannot be written is kept until the program ends."""
         await self._load()
         prompt = StoredPrompt(text, session_id)
+        # The same prompt twice in a row is one when the user looks back.
         if len(text) > MAX_SIZE or _is_private(text) or self._prompts[-1:] == [prompt]:
             return
         self._prompts = [*self._prompts, prompt][-MAX_PROMPTS:]
@@ -146,6 +148,7 @@ class PromptStore:
         stored = [prompt for line in lines if (prompt := _prompt_of(line)) is not None]
         kept = [prompt for prompt in stored if not _is_private(prompt.text)]
         self._prompts = self._of_existing_sessions(kept)[-MAX_PROMPTS:]
+        # Not for each prompt: the file is written anew only when half of it is too old.
         if len(lines) > 2 * MAX_PROMPTS or len(kept) < len(stored):
             with suppress(OSError):
                 _write(self._history_path, "".join(prompt.line for prompt in kept[-MAX_PROMPTS:]))
@@ -189,6 +192,7 @@ class PromptStore:
         found: list[tuple[float, Path]] = []
         for path in (self._folder or Path()).glob(f"{self._name}.*.draft"):
             pid = path.name.split(".")[1]
+            # A program that still runs has a user who is typing in it.
             if pid.isdecimal() and int(pid) != os.getpid() and not _is_running(int(pid)):
                 with suppress(OSError):
                     found.append((path.stat().st_mtime, path))
@@ -196,6 +200,7 @@ class PromptStore:
 
     def _append(self, prompt: StoredPrompt) -> None:
         _make_folder(self._history_path.parent)
+        # Appended in one write, so that two windows of a project do not mix their lines.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self._history_path, flags, _FILE_MODE)
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentCreated, SessionCreated

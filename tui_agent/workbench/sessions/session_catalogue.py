@@ -10,9 +10,8 @@ from typing import TypeAlias, TypeVar
 
 from tui_agent.session.journal import is_journal_open
 from tui_agent.session.journal_counts import CountsFile
-from tui_agent.session.preview import SessionPreview, read_preview
 from tui_agent.session.store import SessionStore, SessionSummary
-from tui_agent.session.summary import summarise
+from tui_agent.session.summary import SessionPreview, read_preview, summarise
 
 Preview: TypeAlias = SessionPreview
 T = TypeVar("T")

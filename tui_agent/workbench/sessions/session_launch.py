@@ -3,21 +3,25 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.amounts import age_text
+from tui_agent.protocol.background import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 from tui_agent.protocol.facts.screen_facts import FirstPage, HistoryTail, SessionOffer
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.regular_file import make_private_directories
-from tui_agent.protocol.repository_files import branch_of
+from tui_agent.protocol.regular_file import branch_of, make_private_directories
 from tui_agent.settings import Locations, Settings
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import key_source
+
+if TYPE_CHECKING:
+    # Most sessions replay none.
+    from .replay_source import ReplaySource
 
 MOST_SESSIONS = 3
 JOURNALS_READ = 200
@@ -51,18 +55,41 @@ class SessionLaunch:
         """Permission mode of a new session."""
         self.sessions_dir = locations.sessions_dir
         """Directory of the saved sessions."""
-        self._locations = locations
-        self._settings = settings
+        self.locations = locations
+        """The user's directories."""
+        self.settings = settings
+        """The merged settings."""
         self._first_run = is_first_run(locations)
         self._kept_theme = ""
 
-    async def first_page(self, options: LaunchOptions, age_text: Callable[[int, int], str]) -> FirstPage:
-        """Return the content of the first page of a session; `age_text` returns the words for the age of another."""
-        return await asyncio.to_thread(first_page, options, self._locations, age_text, first_run=self._first_run)
+    def with_options(self, options: LaunchOptions) -> "SessionLaunch":
+        """Return the same start with other options."""
+        return SessionLaunch(options, self.locations, self.settings)
+
+    def first_session(self) -> NextSession:
+        """Return the session that the command line names. Blocks for a moment if it is resumed.
+
+        Raises:
+            SessionError: the session does not exist, or another program has it open.
+        """
+        return self._named(self.options)
+
+    def _named(self, options: LaunchOptions) -> NextSession:
+        glimpse = None
+        if options.resume is not None:
+            from tui_agent.workbench.sessions.journal_options import read_glimpse
+
+            glimpse = read_glimpse(options, self.locations)
+        model, label = ("", DEMO_LABEL) if options.demo else (self.settings.model, "")
+        return NextSession(options, glimpse, model, label)
+
+    async def first_page(self, options: LaunchOptions) -> FirstPage:
+        """Return the content of the first page of a session."""
+        return await asyncio.to_thread(first_page, options, self.locations, first_run=self._first_run)
 
     async def keep_theme(self, name: str) -> str:
         """Write a theme into the user's new settings file and return its path."""
-        path = await asyncio.to_thread(keep_theme, name, self._locations.user_file, self._kept_theme)
+        path = await asyncio.to_thread(keep_theme, name, self.locations.user_file, self._kept_theme)
         self._kept_theme = name
         return path
 
@@ -94,6 +121,20 @@ class SessionLaunch:
             raise SessionError(f"No session of this folder has “{words}” in its id or title. /resume lists all.")
         return found[0].id if len(found) == 1 else None
 
+    async def read_replay(self, name: str, folder: Path, *, is_current: bool) -> "ReplaySource":
+        """Read the session with this id or in this file, for a replay.
+
+        Raises:
+            TuiAgentError: it cannot be found or read, or is the present one and not saved.
+        """
+        with IMPORTING:
+            from .replay_source import find_journal, read_source
+
+        def read() -> "ReplaySource":
+            return read_source(find_journal(name, folder, self.locations, is_current=is_current))
+
+        return await asyncio.to_thread(read)
+
     async def prepare(self, session_id: str | None, *, demo: bool) -> NextSession:
         """Check that a session can be opened, and return it; None begins a new one.
 
@@ -112,13 +153,7 @@ class SessionLaunch:
             notice="",
             demo=demo,
         )
-        glimpse = None
-        if session_id is not None:
-            from .resume import read_glimpse
-
-            glimpse = await asyncio.to_thread(read_glimpse, options, self._locations)
-        model, label = ("", DEMO_LABEL) if demo else (self._settings.model, "")
-        return NextSession(options, glimpse, model, label)
+        return self._named(options) if session_id is None else await asyncio.to_thread(self._named, options)
 
 
 # --- the first page ---------------------------------------------------------------------------------------------------
@@ -129,15 +164,10 @@ def is_first_run(locations: Locations) -> bool:
     return not locations.user_file.exists() and not locations.sessions_dir.exists()
 
 
-def first_page(
-    options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], *, first_run: bool
-) -> FirstPage:
-    """Return the content of the page. Blocks.
-
-    `age_text` returns the words for the age of a session, from two times in milliseconds: its own and the present.
-    """
+def first_page(options: LaunchOptions, locations: Locations, *, first_run: bool) -> FirstPage:
+    """Return the content of the page. Blocks."""
     return FirstPage(
-        sessions=_last_sessions(options.cwd, locations, age_text),
+        sessions=_last_sessions(options.cwd, locations),
         facts=_facts(options, locations),
         starters=DEMO_STARTERS if options.demo else starters_for(options.cwd),
         is_first_run=first_run,
@@ -164,7 +194,7 @@ def starters_for(folder: Path) -> tuple[str, ...]:
     return tuple(fitting[:3])
 
 
-def _last_sessions(folder: Path, locations: Locations, age_text: Callable[[int, int], str]) -> tuple[SessionOffer, ...]:
+def _last_sessions(folder: Path, locations: Locations) -> tuple[SessionOffer, ...]:
     """Return the sessions of a folder with the latest messages, without those that a program has open."""
     with IMPORTING:
         from tui_agent.session.journal import is_journal_open

@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 
 from tui_agent.agent import AgentLoop
+from tui_agent.context.compaction import as_transcript
 from tui_agent.context.tokens import CHARACTERS_PER_TOKEN
-from tui_agent.context.transcript_text import as_transcript
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ToolError
 from tui_agent.protocol.facts.page_facts import SideAnswer
 from tui_agent.protocol.messages import new_id, user_message
@@ -21,7 +21,7 @@ from tui_agent.protocol.provider import (
     WebSource,
 )
 from tui_agent.settings import Settings
-from tui_agent.tools.web_search_tool import SearchAnswer
+from tui_agent.tools.page_tools import SearchAnswer
 from tui_agent.workbench.configuration.named_endpoints import target_of
 
 SMALL = "small"

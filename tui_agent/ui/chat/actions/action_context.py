@@ -101,6 +101,7 @@ class ActionGroup:
 
     def _start(self, name: str, work: Coroutine[object, object, None]) -> None:
         """Start work beside the screen, and show what it refuses."""
+        # On the screen, not the page that asks: the work continues when that is closed.
         self._screen.run_worker(self._finish(work), name=name, group=name, exit_on_error=False)
 
     async def _finish(self, work: Coroutine[object, object, None]) -> None:

@@ -70,6 +70,7 @@ class JobActions(ActionGroup):
     def _open_newest(self, _: str) -> None:
         """Open the page of the newest call of the conversation, of those that wait only if no other is there."""
         calls = [call for call in reversed(self._state().ledger.calls) if call.parent is None]
+        # A call that waits has nothing to show yet.
         ran = (call for call in calls if call.view.timing.started_at is not None)
         if (newest := next(ran, calls[0] if calls else None)) is None:
             self._say("There is no call yet.")
@@ -94,6 +95,7 @@ class JobActions(ActionGroup):
         ledger, focused = self._state().ledger, self._screen.focused
         running = (ledger.calls[place].view for place in sorted(ledger.places["running"], reverse=True))
         view = next((view for view in running if view.name == "bash" and view.phase == "running"), None)
+        # A selected row is a choice; the newest command is only a guess.
         if isinstance(focused, CallList) and focused.selected is not None:
             view = focused.selected.view
         if view is None:
@@ -148,14 +150,14 @@ class FactActions(ActionGroup):
         }
 
     def _show_tools(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import tool_items
+        from tui_agent.ui.dialogs.chooser_page import tool_items
 
         tools = self._bench.rules.tools()
         state = f"The model can call {count_text(len(tools), 'tool')}."
         self._list_facts("Tools", lambda: tool_items(tools), state)
 
     def _show_skills(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import definition_items
+        from tui_agent.ui.dialogs.chooser_page import definition_items
 
         facts = self._bench.definitions.facts()
         if not facts:
@@ -166,7 +168,7 @@ class FactActions(ActionGroup):
         self._list_facts("Skills, commands, sub-agents", lambda: definition_items(facts), state)
 
     def _show_hooks(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import hook_items
+        from tui_agent.ui.dialogs.chooser_page import hook_items
 
         hooks = self._bench.hooks
         if not hooks.list():

@@ -9,7 +9,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_references import PromptCommand
 from tui_agent.ui.base.choice_texts import MODES, theme_texts
 from tui_agent.ui.base.command_type import PAGE_OPENERS, Command
 from tui_agent.ui.base.commands import all_commands
@@ -75,6 +75,7 @@ class CommandActions:
     def perform(self, command: Command, argument: str = "") -> bool:
         """Run one command; return False if its argument is missing or unknown."""
         if reason := self._context.bridge.refusal(command.id):
+            # The text is right and only of no use here, so it does not stay in the composer.
             self.say(reason, wrong=True)
             return True
         if (handler := self._handlers.get(command.id)) is not None:
@@ -95,6 +96,7 @@ class CommandActions:
     def choose(self, command: Command) -> None:
         """Run a command of the palette; one that takes a name begins in the empty composer."""
         composer = self._context.composer
+        # A draft must not be lost to a command that only begins.
         if command.slash and command.argument.strip("[]") in ("NAME", "FILE") and not composer.text:
             composer.put_back(f"/{command.slash} ")
             composer.focus()
@@ -115,7 +117,7 @@ class CommandActions:
         bridge = self._context.bridge
         if (opener := PAGE_OPENERS.get(command.where)) is not None and not self.offers(command_named(opener)):
             return False
-        if command.needs == "sessions" and self._context.options.first_page is None:
+        if command.needs == "sessions" and self._context.options.sessions is None:
             return False
         is_whole = bridge.bench is not None or bridge.status.pending
         is_here = is_whole or command.needs != "session"

@@ -10,7 +10,7 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.text_page import help_text
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, ActionGroup, Handlers
@@ -102,7 +102,7 @@ class PageActions(ActionGroup):
         )
 
     def _show_files(self, _: str) -> None:
-        from tui_agent.ui.dialogs.fact_items import file_items
+        from tui_agent.ui.dialogs.chooser_page import file_items
 
         if not self._state().files.files:
             self._say("This session has changed no files.")
@@ -113,6 +113,7 @@ class PageActions(ActionGroup):
     def _show_diff(self, _: str) -> None:
         from tui_agent.ui.dialogs.diff_screen import DiffScreen
 
+        # A function, because a run may begin or end while the page is open.
         busy = lambda: self._bridge.status.running  # noqa: E731
         self._push(DiffScreen(self._bench.diff, busy, self._clock, self._changes_so_far))
 
@@ -138,6 +139,7 @@ class PageActions(ActionGroup):
         """Open the findings of a review that has ended, unless the user is busy elsewhere; then say where they are."""
         if self._bridge.bench is None:
             return
+        # A page that opens by itself must not come between a user and what is being read or typed.
         if self._screen.is_current and not self._composer.text:
             self.show_findings()
         else:

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Literal
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.facts.rewind_facts import RewindOutcome
+from tui_agent.protocol.facts.change_facts import RewindOutcome
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.app_type import copy_text
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
-from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested
+from tui_agent.ui.chat.chat_options import ReplayRequested, SessionRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.transcript.answer_fold import answer_texts, code_texts
@@ -72,6 +72,7 @@ class SessionActions(ActionGroup):
 
         if outcome is None:
             return
+        # Never over what the user has typed meanwhile.
         if outcome.draft and not self._composer.text:
             self._composer.put_back(outcome.draft)
             self._composer.focus()
@@ -110,6 +111,7 @@ class SessionActions(ActionGroup):
         transcript = self._state().transcript.transcript
         is_code, number = wanted[1] is not None, int(wanted[2] or 1)
         texts = code_texts(transcript) if is_code else answer_texts(transcript)
+        # From the newest on, and no further: a long session has thousands of answers.
         text = next(islice(texts, number - 1, None), None)
         if text is None:
             what = "code block" if is_code else "answer"

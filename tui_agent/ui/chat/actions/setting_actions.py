@@ -7,7 +7,7 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ProviderError, TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
-from tui_agent.ui.chat.app_requests import ThemeRequested
+from tui_agent.ui.chat.chat_options import ThemeRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.text.sanitiser import visible
 
@@ -64,6 +64,7 @@ class SettingActions(ActionGroup):
         self._screen.post_message(ThemeRequested(name))
 
     def _mode(self, name: str) -> None:
+        # As the badge spells it, `/mode accept edits` works, too.
         wanted = name.replace("-", "_").replace(" ", "_").casefold()
         modes = {mode.value: mode for mode in PermissionMode}
         if wanted in modes:
@@ -116,6 +117,7 @@ class SettingActions(ActionGroup):
         from tui_agent.ui.dialogs.chooser_page import SAMPLE, SAMPLE_DIFF, ChooserPage, choices
 
         app = self._screen.app
+        # The app only knows the theme that `auto` stands for now.
         before = "auto" if getattr(app, "follows_terminal", False) else app.theme
         items = choices(theme_texts(self.theme_names), before, SAMPLE, SAMPLE_DIFF)
         state = "Each theme shows as the cursor moves; /settings keeps one"
@@ -150,6 +152,7 @@ class SettingActions(ActionGroup):
             state = "Asking the endpoint for its models …"
             items = lambda: model_items(bench.models.list())  # noqa: E731
             page = self._list("Model", items, state, self._use_model, selected=current)
+            # The answer may come at once, and updates a page that is shown.
             page.call_after_refresh(page.run_worker, self._ask_endpoint(page, bench.models), exit_on_error=False)
         else:
             model = self._state().status.model or self._options.model or "not known yet"
