@@ -160,6 +160,7 @@ class RowsView(LineView):
             if self.row_width != self._made_for and (self.skipped or not self._read_all):
                 self._forget()  # Rows of another width are other rows.
             self._made_for = self.row_width
+            # Layouts need some room; a narrower window cuts their rows off.
             self._lines = self._build(max(NARROWEST, self.row_width))
             self.set_rows(len(self._lines))
             self.refresh()
