@@ -147,7 +147,7 @@ class UnitBridge(AgentBridge):
 
     def _current_status(self) -> AgentStatus:
         row = self._fleet.rows.get(self.unit_id)
-        # Before its first start there is no process that could take input.
+        # Before its first start, no process could take its input.
         return AgentStatus(running=row is not None and not row.ended and row.epoch > 0, mode=self._mode)
 
     def row_changed(self) -> None:
