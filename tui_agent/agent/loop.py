@@ -44,8 +44,8 @@ from .checkpoints import ResumedCalls, restore_state, restored_config, save_chec
 from .command_run import CommandRun
 from .current_run import CurrentRun, answer_beside, ask_user, child_config
 from .loop_config import AgentLoopConfig, AgentLoopSnapshot, expect_provider
-from .message_delivery import Trigger, UserInput, as_messages, as_user_message
 from .run import AgentRun
+from .run_input import Trigger, UserInput, as_messages, as_user_message
 from .steering_queue import SteeringQueue
 
 T = TypeVar("T")

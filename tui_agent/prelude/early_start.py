@@ -32,7 +32,7 @@ def begin(arguments: "Sequence[str]") -> None:
     import termios
 
     from .early_terminal import EarlyTerminal
-    from .start_frame import FrameNames
+    from .kept_frame import FrameNames
 
     try:
         _early = EarlyTerminal()

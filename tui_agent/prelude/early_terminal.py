@@ -8,7 +8,7 @@ import os
 import select
 import termios
 
-from .start_frame import FrameNames, StartFrame, read_frame, write_file, write_frame
+from .kept_frame import FrameNames, StartFrame, read_frame, write_file, write_frame
 from .typed_input import BREAKS_TO_QUIT, LARGEST_INPUT, TypedInput
 
 TYPE_CHECKING = False

@@ -21,6 +21,7 @@ from .configuration.launch_options import LaunchOptions
 from .launch import Launch
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .live_session import open_gate
+from .live_settings import LiveSettings, SessionSettings, UseOnScreen
 from .opened_session import OpenedSession, ScreenProblems, publish_notices
 from .review_command import find_definitions, open_definitions
 from .session_diff import SessionDiff
@@ -31,7 +32,6 @@ from .session_jobs import SessionJobs, open_jobs
 from .session_models import open_models
 from .session_rules import SessionRules, grants_of, open_policy
 from .session_servers import SessionServers, open_configured_servers
-from .session_settings import LiveSettings, SessionSettings, UseOnScreen
 from .session_trials import SessionTrials, open_code_servers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore

@@ -35,7 +35,7 @@ def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
     return _rows(runs, max(width, NARROWEST), _word_breaks)
 
 
-def folded(runs: Sequence[Run], width: int, *, whole_words: bool = False) -> list[Line]:
+def hard_wrapped(runs: Sequence[Run], width: int, *, whole_words: bool = False) -> list[Line]:
     """Return runs as rows of at most `width` cells, broken anywhere: every blank stays visible; line feeds end rows.
 
     With `whole_words` a row ends behind a word or a sign in its last third if there is one, as code is broken by hand.
@@ -227,7 +227,7 @@ class _Breaks:
                 return list(range(width, len(text), width))
         elif cell_len(text) <= width:
             return []
-        return _word_offsets(text, width) if self.words else _fold_offsets(text, width, 0)[0]
+        return _word_offsets(text, width) if self.words else _cell_offsets(text, width, 0)[0]
 
 
 _word_breaks = _Breaks(words=True)
@@ -250,7 +250,7 @@ def _word_offsets(text: str, width: int) -> list[int]:
             offsets.append(match.start())
         used = cells(word)
         if core > width:
-            inner, used = _fold_offsets(word.rstrip(" "), width, 0)
+            inner, used = _cell_offsets(word.rstrip(" "), width, 0)
             offsets.extend(match.start() + place for place in inner)
             used += len(word) - len(word.rstrip(" "))
     return offsets
@@ -268,7 +268,7 @@ def _code_offsets(text: str, width: int) -> list[int]:
     return offsets
 
 
-def _fold_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
+def _cell_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
     """Return breaks wherever a row is full, and the cells of the last row."""
     if text.isascii():
         places = list(range(width, len(text), width))
