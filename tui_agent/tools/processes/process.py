@@ -212,10 +212,9 @@ async def _run(
                 # Only a command that ended by itself has put away on purpose what still runs.
                 left = await _find_left(process, mark, spec) if ending == "exited" else None
                 is_gone = ending == "exited" and left is None and (spec.ends_all or spec.on_left is not None)
-                seconds = time.monotonic() - started
                 if left is not None and spec.on_left is not None:
                     names = tuple(map(process_name, topmost(left.processes)))
-                    if spec.on_left(ProcessOutcome(ending, process.returncode, seconds, names)):
+                    if spec.on_left(ProcessOutcome(ending, process.returncode, time.monotonic() - started, names)):
                         if not any(map(partial(_is_in_group, process.pid), left.processes)):
                             # Its number may become another one's.
                             GUARD.forget(process.pid)
