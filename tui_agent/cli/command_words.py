@@ -1,4 +1,4 @@
-"""Words of the command line: values of options with their completion, and first words that name no command.
+"""Values of options with their completion, and the error for a first word that is not a command.
 
 A word of other programs counts only alone: `tui-agent update the README` is a prompt.
 """

@@ -85,7 +85,7 @@ class ApprovalGate:
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
-        """Waiting questions, oldest first."""
+        """Questions that wait for an answer, oldest first; an answered one is gone at once."""
         return tuple(question.request for question in self._waiting.values())
 
     def prefeed(self, call_id: str, decision: ApprovalDecision, digest: str) -> None:

@@ -1,4 +1,4 @@
-"""The beginning and the end of the prelude."""
+"""Start and end of the prelude."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The terminal before the app has it: raw, with the start page, and a thread that reads every byte.
+"""The terminal before the app takes it over: in raw mode, with the start page, and a thread that reads every byte.
 
 The thread also handles signals, because the main thread may hang in an import from a slow disk.
 """

@@ -1,4 +1,4 @@
-"""Rows of what is decided about: the exact arguments of a call, and what a command changed in a trial. Pure.
+"""Rows that the user decides about: the exact arguments of a call, and the changes of a command in a trial. Pure.
 
 The approval dialog and the detail page share them, so that both show the same call in the same way.
 """

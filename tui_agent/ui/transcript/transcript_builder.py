@@ -1,4 +1,4 @@
-"""Fold from events to the parts of the conversation, the same for live, resumed and replayed sessions."""
+"""Builds the parts of the conversation from events, the same for live, resumed and replayed sessions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""View of a transcript, which follows the end if the user is there and keeps its position elsewhere; and its cursor."""
+"""View of a transcript, which follows the end while the user is there and else keeps its position; and its cursor."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
