@@ -488,7 +488,7 @@ class AgentLoop:
     def dump(self) -> AgentLoopSnapshot:
         """Return a snapshot from which another process can restore this agent (S4-76); nothing is stored.
 
-        During a run, calls without a result are among those that the restored agent resumes.
+        During a run, the calls that wait for approval are part of it, so that the restored agent can resume them.
         """
         return take_snapshot(self._agent)
 

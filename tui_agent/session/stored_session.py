@@ -176,7 +176,7 @@ class StoredSession:
         return sum(1 for _ in events_of(self.envelopes, (BackgroundStarted,)))
 
     def fold(self) -> None:
-        """Compute the cached properties. Blocks, for seconds with a long session: call it in a thread."""
+        """Compute the cached properties. Blocks: call it in a thread, because a long session takes a while."""
         _ = self.messages, self.waiting, self.unfinished, self.resumable_conversation, self.lost_processes
 
     def grants(self, cwd: Path) -> tuple[str, ...]:

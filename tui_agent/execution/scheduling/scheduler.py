@@ -256,7 +256,7 @@ class ToolScheduler:
         """Cancel one call, running or not; the others continue, and the model reads the reason as its result.
 
         Returns:
-            False if the call has ended or is unknown.
+            False if the call has ended, is being stopped already, or is unknown.
         """
         state = self._stoppable(call_id)
         if state is not None:
