@@ -88,7 +88,7 @@ def test_ctrl_c_twice_ends_a_program_that_hangs(tmp_path: Path, keys: str) -> No
         assert "tui-agent: this was not sent: first" in terminal.screen.lines
 
 
-@table("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@table("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_program_that_hangs(tmp_path: Path, number: signal.Signals) -> None:
     with early(tmp_path) as terminal:
         terminal.wait_for(" ›")

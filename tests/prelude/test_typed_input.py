@@ -69,13 +69,6 @@ def test_the_line_of_the_caret_is_shown_while_the_user_types(text: str, shown: s
     assert found.shown == shown
 
 
-def test_a_character_that_comes_in_two_reads_is_shown_whole() -> None:
-    whole = "漢".encode()
-
-    assert typed(whole[:1], whole[1:]).shown == "漢"
-    assert typed(b"a\xff", b"b").shown == "a·b"
-
-
 def test_a_full_row_shows_no_more() -> None:
     found = typed("漢字abc")
     assert found.shown_in(6) == "漢字a"

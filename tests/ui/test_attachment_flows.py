@@ -137,19 +137,15 @@ async def test_what_cannot_be_attached_returns_with_the_reason() -> None:
         assert on.told() == []
 
 
-async def test_a_name_without_a_file_is_sent_as_text() -> None:
-    async with stage(["Fine."]) as on:
-        give_images(on)
+async def test_only_a_typed_path_may_name_a_file_outside_and_one_without_a_file_is_text() -> None:
+    async with stage(["Fine."] * 3) as on:
+        images = give_images(on)
         await on.say("see @missing.png")
         await on.settled()
-
         assert on.told() == ["see @missing.png"]
-
-
-async def test_only_a_typed_path_may_name_a_file_outside() -> None:
-    async with stage(["Fine.", "Fine."]) as on:
-        images = give_images(on)
+        images.asked.clear()
         await on.say("pasted @/tmp/shop.png")
+        await on.until(lambda: len(on.loop.reports) == 2)
         await on.settled()
         await on.type("typed ")
         await on.pilot.press("at", "slash", *"tmp", "slash", *"shop.png", "enter")

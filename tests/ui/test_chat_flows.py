@@ -809,10 +809,8 @@ async def test_a_misspelt_command_is_never_sent_and_a_path_or_an_escaped_slash_i
     sent = {"\\/modle opus": "/modle opus", "/etc/hosts is empty": "/etc/hosts is empty"}
     async with stage(["Done."] * len(sent)) as on:
         for text in ("/modle opus", "/modle", "/Model opus", "/clear all of it", "/help\nme"):
-            seen = len(notes(on.app))
             await on.say(text)
-            await on.until(lambda seen=seen: any("sends" in note for note in notes(on.app)[seen:]))
-            assert on.draft == text
+            await on.until(lambda text=text: on.draft == text and any("sends" in note for note in notes(on.app)))
             if "odel" in text or "odle" in text:
                 assert "Did you mean /model?" in notes(on.app)[-1]
             await on.pilot.press("ctrl+c")

@@ -23,7 +23,7 @@ from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools import AskUserTool, PresentPlanTool
-from tui_agent.ui.app.question_app import TrustPrompt, TrustQuestion
+from tui_agent.ui.app.question_app import TrustQuestion
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.chat_options import ChatOptions
@@ -125,7 +125,7 @@ def test_the_question_about_a_folder(snap_compare: Compare) -> None:
         ("Settings of .tui-agent/config.toml", ('permissions.allow = ["bash(make:*)"]', 'model = "small"')),
         ("Instructions of AGENTS.md", ("Use pytest.", "Never push.")),
     )
-    app = TrustQuestion(TrustPrompt("/home/a/shop", sections, powers="allow rules"), clock=still_clock)
+    app = TrustQuestion("/home/a/shop", sections, "allow rules", clock=still_clock)
 
     assert snap_compare(app, terminal_size=(80, 24))
 

@@ -1,6 +1,6 @@
 """A service of sessions for tests of the app."""
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from textual.screen import ModalScreen
 
@@ -8,6 +8,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.facts.screen_facts import FirstPage
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions, OpenedSession, SessionTarget
+from tui_agent.workbench.sessions.session_launch import NextSession
 
 
 class FakeList(ModalScreen[str | None]):
@@ -48,7 +49,8 @@ class FakeService:
         if self.refusal:
             raise SessionError(self.refusal)
         self.prepared.append(target)
-        return OpenedSession(AgentBridge(), None, "model", "")
+        options: Any = None
+        return OpenedSession(AgentBridge(), NextSession(options, None, "model", ""))
 
     def start(self, opened: OpenedSession, /) -> None:
         self.started.append(opened)

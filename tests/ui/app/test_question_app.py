@@ -6,7 +6,7 @@ from textual.widgets import OptionList
 
 from tests.support.table import table
 from tests.ui.stage import Clock
-from tui_agent.ui.app.question_app import SessionInUse, TrustChoice, TrustPrompt, TrustQuestion
+from tui_agent.ui.app.question_app import SessionInUse, TrustChoice, TrustQuestion
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
@@ -16,12 +16,8 @@ RULES = ("allow bash(curl:*)", "allow read(\u202e/x)")
 
 def question(clock: Clock, *, allows: tuple[str, ...] = RULES, lines: int = 0) -> TrustQuestion:
     more = tuple(f"deny bash(x{number})" for number in range(lines))
-    matter = TrustPrompt(
-        "/w/project",
-        (("rules that deny or ask", more or ("deny bash(rm:*)",)), ("rules that allow", allows)),
-        "allow rules" if allows else "",
-    )
-    return TrustQuestion(matter, clock=clock)
+    sections = (("rules that deny or ask", more or ("deny bash(rm:*)",)), ("rules that allow", allows))
+    return TrustQuestion("/w/project", sections, "allow rules" if allows else "", clock=clock)
 
 
 def screen_text(app: TrustQuestion) -> str:

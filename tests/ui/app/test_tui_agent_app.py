@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.still import FakeAgent, notes, shown, still_app
+from tests.ui.still import FakeAgent, drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
@@ -173,7 +173,7 @@ async def test_keys_lead_to_the_panel_to_a_call_and_to_the_help_and_back() -> No
 
 
 async def test_the_drawer_shows_selected_calls_and_opens_and_closes_with_keys_and_clicks() -> None:
-    app = still_app(working(), running=True)
+    app = still_app(working())
 
     async with app.run_test(size=(80, 24)) as pilot:
         await shown(pilot)
@@ -190,8 +190,9 @@ async def test_the_drawer_shows_selected_calls_and_opens_and_closes_with_keys_an
         assert not app.chat.body.drawer_open
         assert app.focused is app.chat.entry.composer
 
+        await drawn(pilot)
         await pilot.click("#strip")
-        await pilot.pause()
+        await drawn(pilot)
         assert app.chat.body.drawer_open
         await pilot.press("escape")
         assert not app.chat.body.drawer_open

@@ -12,7 +12,7 @@ from tests.ui.story import Story
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import MessageDelta, RunStarted
+from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import user_message
 from tui_agent.protocol.past_session import drop_superseded
 from tui_agent.ui.app.replay_app import ReplayApp
@@ -107,18 +107,6 @@ def test_a_past_without_superseded_events_folds_to_the_same_state(events: list[E
     short.status.since = whole.status.since = 0.0
 
     assert folds_of(short) == folds_of(whole)
-
-
-def test_an_event_reports_the_folds_it_changed() -> None:
-    state = folded([])
-    queued = next(envelope for envelope in TOLD if type(envelope.event).__name__ == "ToolQueued")
-    started = next(envelope for envelope in TOLD if isinstance(envelope.event, RunStarted))
-
-    first, call = state.apply(started), state.apply(queued)
-
-    assert (first.begun, first.status, first.times, first.transcript, first.calls) == (True, True, True, True, ())
-    assert (call.begun, call.status, call.times, call.transcript, call.calls) == (False, False, True, True, (0,))
-    assert (call.waiting, call.approvals) == (False, False)
 
 
 def test_a_piece_of_the_answer_ends_the_silence_of_the_model() -> None:

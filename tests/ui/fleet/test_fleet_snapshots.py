@@ -115,7 +115,7 @@ async def test_small_windows_show_rows_and_crash_nowhere(size: tuple[int, int]) 
     for first in (quiet(), hostile()):
         app = fleet_app(MemoryFleet(first, timed(working())))
         async with app.run_test(size=size) as pilot:
-            for key in (
+            for key in [
                 "down",
                 "tab",
                 "shift+tab",
@@ -128,9 +128,9 @@ async def test_small_windows_show_rows_and_crash_nowhere(size: tuple[int, int]) 
                 "escape",
                 "n",
                 "escape",
-            ):
+            ]:
                 await pilot.press(key)
-            await pilot.press("down", "enter")
+            await pilot.press("escape", "down", "enter")
             await pilot.pause()
             await pilot.resize_terminal(120, 40)
             await pilot.press("escape")

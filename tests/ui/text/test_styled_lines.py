@@ -21,21 +21,12 @@ run_lists = st.lists(
 
 
 @given(run_lists, st.integers(0, 40))
-def test_no_row_is_wider_than_asked(runs: list[tuple[str, str]], width: int) -> None:
-    for rows in (wrapped(runs, width), hard_wrapped(runs, width)):
-        assert all(width_of_runs(row.runs) <= max(width, NARROWEST) for row in rows)
+def test_no_row_is_wider_than_asked_and_rows_are_copied_as_they_were(runs: list[tuple[str, str]], width: int) -> None:
+    by_words, anywhere = wrapped(runs, width), hard_wrapped(runs, width)
 
-
-@given(run_lists, st.integers(8, 40))
-def test_folded_text_is_copied_exactly_as_it_was(runs: list[tuple[str, str]], width: int) -> None:
-    assert copied_text([(row, 0, None) for row in hard_wrapped(runs, width)]) == text_of_runs(runs)
-
-
-@given(run_lists, st.integers(8, 40))
-def test_wrapped_text_is_copied_with_the_same_words(runs: list[tuple[str, str]], width: int) -> None:
-    copied = copied_text([(row, 0, None) for row in wrapped(runs, width)])
-
-    assert copied.split() == text_of_runs(runs).split()
+    assert all(width_of_runs(row.runs) <= max(width, NARROWEST) for row in (*by_words, *anywhere))
+    assert copied_text([(row, 0, None) for row in anywhere]) == text_of_runs(runs)
+    assert copied_text([(row, 0, None) for row in by_words]).split() == text_of_runs(runs).split()
 
 
 def test_words_wider_than_a_row_are_broken_inside() -> None:

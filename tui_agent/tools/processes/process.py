@@ -185,13 +185,11 @@ async def _run(
     started = time.monotonic()
     try:
         process = await _spawn(spec, mark, pump.write_ends)
-    except asyncio.CancelledError:
+    except BaseException as error:
         pump.stop()
-        # The program may run already, known by its mark alone.
-        await run_shielded_in_thread(partial(end_tree, None, mark, grace=0))
-        raise
-    except BaseException:
-        pump.stop()
+        if isinstance(error, asyncio.CancelledError):
+            # The program may run already, known by its mark alone.
+            await run_shielded_in_thread(partial(end_tree, None, mark, grace=0))
         raise
     ended: tuple[str, ...] = ()
     left: _Left | None = None
@@ -212,9 +210,10 @@ async def _run(
                 # Only a command that ended by itself has put away on purpose what still runs.
                 left = await _find_left(process, mark, spec) if ending == "exited" else None
                 is_gone = ending == "exited" and left is None and (spec.ends_all or spec.on_left is not None)
+                seconds = time.monotonic() - started
                 if left is not None and spec.on_left is not None:
                     names = tuple(map(process_name, topmost(left.processes)))
-                    if spec.on_left(ProcessOutcome(ending, process.returncode, time.monotonic() - started, names)):
+                    if spec.on_left(ProcessOutcome(ending, process.returncode, seconds, names)):
                         if not any(map(partial(_is_in_group, process.pid), left.processes)):
                             # Its number may become another one's.
                             GUARD.forget(process.pid)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_agent.protocol.background import IMPORTING, run_service
@@ -12,7 +11,6 @@ from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions, OpenedSession, SessionRequested, SessionService, SessionTarget
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
-from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
 from .base_app import BaseApp
@@ -160,13 +158,6 @@ ReplayMaker: TypeAlias = "Callable[[ReplaySource, ChatOptions], InputTaker]"
 """Returns the screen that replays a session."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedSession(OpenedSession):
-    """A session that the engine can be built for."""
-
-    options: LaunchOptions
-
-
 class AppSessions(SessionService):
     """The session on the screen, and the next one."""
 
@@ -179,7 +170,7 @@ class AppSessions(SessionService):
         self._launch = launch
         self._load_replays = load_replays
         self._left: SessionTarget | None = None
-        self._next: PreparedSession | None = None
+        self._next: OpenedSession | None = None
         self._wanted = asyncio.Event()
 
     # --- for the screen -----------------------------------------------------------------------------------------------
@@ -213,12 +204,11 @@ class AppSessions(SessionService):
         demo = self.options.demo if target.session_id is None else self._launch.options.demo
         found = await self._launch.prepare(target.session_id, demo=target.demo or demo)
         bridge = AgentBridge(mode=self._launch.mode, prompts=self.bridge.prompts)
-        return PreparedSession(bridge, found.glimpse, found.model, found.label, found.options)
+        return OpenedSession(bridge, found)
 
     def start(self, opened: OpenedSession, /) -> None:
-        if isinstance(opened, PreparedSession):
-            self._next = opened
-            self._wanted.set()
+        self._next = opened
+        self._wanted.set()
 
     # --- for the engine -----------------------------------------------------------------------------------------------
 
@@ -237,7 +227,7 @@ class AppSessions(SessionService):
             if session_id := self.bridge.session_id:
                 # One that is not saved cannot be opened again: a new one takes its place.
                 self._left = SessionTarget(session_id if self.bridge.is_saved else None)
-            self.options, self.bridge = self._next.options, self._next.bridge
+            self.options, self.bridge = self._next.session.options, self._next.bridge
             self._next = None
 
     async def previous(self) -> OpenedSession | None:

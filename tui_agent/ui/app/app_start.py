@@ -46,6 +46,8 @@ def run_app(launch: SessionLaunch, process: AppProcess) -> int:
     try:
         return run_and_exit(_run(chosen, chosen.first_session(), process))
     except SessionOpenError as open_elsewhere:
+        if chosen.options.resume is None:
+            raise
         other = ask_about_open_session(open_elsewhere, chosen)
         return 0 if other is None else run_and_exit(_run(other, other.first_session(), process))
 

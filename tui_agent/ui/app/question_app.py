@@ -7,7 +7,6 @@ everything was read.
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
 
 from textual import on
@@ -37,15 +36,8 @@ TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
 """Apply nothing; everything but allow rules, tool servers and hooks; everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrustPrompt:
-    """The content of the question."""
-
-    folder: str
-    sections: tuple[tuple[str, tuple[str, ...]], ...]
-    """Headings, each with its entries word for word."""
-    powers: str = ""
-    """Contents that need an answer of their own, such as `allow rules`; empty if there are none."""
+TrustSections: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Headings of the question, each with its entries word for word."""
 
 
 class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
@@ -62,9 +54,12 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
     CLICKED = frozenset(("refuse", "tighten", "accept"))
     TYPES = False
 
-    def __init__(self, matter: TrustPrompt, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, folder: str, sections: TrustSections, powers: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Ask about a folder; `powers` are contents that need an answer of their own, empty if there are none."""
         super().__init__(AnswerRow(self._key_rows, clock, id="trust-keys"), TypedKeys(clock))
-        self._matter = matter
+        self._folder, self._sections, self._powers = folder, sections, powers
         self._body = RowsView(self._body_rows, id="trust-body")
 
     def compose(self) -> ComposeResult:
@@ -75,7 +70,7 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the whole yes if it differs from the other one."""
-        return action != "accept" or bool(self._matter.powers)
+        return action != "accept" or bool(self._powers)
 
     def refusal(self, action: str) -> str:
         """Return why a yes is impossible: not everything was read."""
@@ -88,7 +83,7 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
 
     @property
     def answers(self) -> Sequence[str]:
-        return ("refuse", "tighten", *(["accept"] if self._matter.powers else []))
+        return ("refuse", "tighten", *(["accept"] if self._powers else []))
 
     def action_choose_answer(self) -> None:
         """Give the answer at the cursor; no until it is moved."""
@@ -126,8 +121,8 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
         self.row.redraw()
 
     def _body_rows(self, width: int) -> Sequence[Line]:
-        rows = labelled_rows("folder", (self._matter.folder,), width)
-        for heading, entries in self._matter.sections:
+        rows = labelled_rows("folder", (self._folder,), width)
+        for heading, entries in self._sections:
             rows.append(Line())
             rows.extend(wrapped([(visible(heading), "muted")], width))
             for entry in entries:
@@ -140,8 +135,8 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
             answer = command(f"trust.{name}")
             # "no" counts even if not everything was read.
             counts = self.guard.armed and (name == "refuse" or not self._left)
-            text = answer.text.replace("allow rules", self._matter.powers)
-            text = text if self._matter.powers or name == "refuse" else "yes"
+            text = answer.text.replace("allow rules", self._powers)
+            text = text if self._powers or name == "refuse" else "yes"
             at_cursor = name == self.row.at_cursor
             runs += choice_runs(answer.key_text, text, "   ", counts=counts, is_at_cursor=at_cursor)
         more = self.guard.reason
@@ -183,10 +178,16 @@ class TrustQuestion(QuestionApp[TrustChoice | None]):
     """The question whether the user trusts a folder. Returns the answer, or None if the user quits."""
 
     def __init__(
-        self, prompt: TrustPrompt, *, theme: str = DEFAULT_THEME, clock: Callable[[], float] = time.monotonic
+        self,
+        folder: str,
+        sections: TrustSections,
+        powers: str = "",
+        *,
+        theme: str = DEFAULT_THEME,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(theme)
-        self._question = TrustScreen(prompt, clock=clock)
+        self._question = TrustScreen(folder, sections, powers, clock=clock)
 
     def on_mount(self) -> None:
         """Show the question; the answer ends the app."""

@@ -38,10 +38,10 @@ def _ask_for_trust(launch: SessionLaunch) -> bool:
     offer = open_trust_request(launch.options.cwd, launch.locations)
     if offer is None:
         return True
-    from .question_app import TrustPrompt, TrustQuestion
+    from .question_app import TrustQuestion
 
-    prompt = TrustPrompt(str(offer.folder), offer.sections, offer.powers)
-    answer = run_dialog(TrustQuestion(prompt, theme=launch.settings.ui.theme))
+    theme = launch.settings.ui.theme
+    answer = run_dialog(TrustQuestion(str(offer.folder), offer.sections, offer.powers, theme=theme))
     if answer is not None:
         TrustStore(launch.locations).remember(offer, answer)
     return answer is not None

@@ -226,7 +226,8 @@ class TuiAgentApp(BaseApp[None]):
             draft: text for the composer, in front of the draft.
         """
         old = self.chat
-        options = replace(old.options, glimpse=opened.glimpse, prompt=None, model=opened.model, label=opened.label)
+        new = opened.session
+        options = replace(old.options, glimpse=new.glimpse, prompt=None, model=new.model, label=new.label)
         if old.bridge.status.mode != opened.bridge.status.mode:
             opened.bridge.set_mode(old.bridge.status.mode)
         chat = ChatScreen(opened.bridge, options)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from textual.message import Message
 from textual.screen import Screen
@@ -13,6 +13,10 @@ from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+
+if TYPE_CHECKING:
+    # An app for another program's agent has no sessions.
+    from tui_agent.workbench.sessions.session_launch import NextSession
 
 
 @dataclass
@@ -65,12 +69,8 @@ class OpenedSession:
 
     bridge: AgentBridge
     """Queues what the user types until the engine is there."""
-    glimpse: HistoryTail | None
-    """Its last events; None for a new session."""
-    model: str
-    """Model name until an event reports one."""
-    label: str
-    """Text beside the model's name."""
+    session: "NextSession"
+    """Its options, its last events and its model."""
 
 
 class SessionService(Protocol):

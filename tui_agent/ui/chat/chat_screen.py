@@ -61,11 +61,8 @@ class ChatScreen(AnyScreen):
         output: ReadOutput = lambda facts: bridge.open_bench.commands.status_output(facts)  # noqa: E731, PLW0108
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree, output)
         """Frame of the composer and status line."""
-
         # A function, because the composer is created last, with parts of the others.
-        def put_back(text: str) -> None:
-            self.entry.composer.put_back(text)
-
+        put_back: Callable[[str], object] = lambda text: self.entry.composer.put_back(text)  # noqa: E731, PLW0108
         self.body = ChatBody(self.state, options, self.focus_composer, put_back)
         """Conversation, tool panel and search."""
         self.approvals = ApprovalController(

@@ -374,6 +374,7 @@ class Composer(CollapsingPasteArea):
     def recall_earlier(self) -> None:
         """Recall the text that was sent before the one shown."""
         if not self._history.browsing:
+            # With its labels and escapes, which the history resolves.
             self._draft_left = self.text
         if (text := self._history.earlier(self.text)) is not None:
             self.show(text)
@@ -438,6 +439,7 @@ class Composer(CollapsingPasteArea):
 
     def attach_here(self, label: str) -> None:
         """Insert the label of an attached image at the cursor."""
+        # The cursor steps over the label of an image, and one key deletes it, as for a collapsed paste.
         self._labels.keep(label)
         self.insert(label)
 
@@ -514,6 +516,7 @@ class Composer(CollapsingPasteArea):
 
     def offer_prompts(self, text: str, prompts: tuple[str, ...]) -> None:
         """Show the earlier prompts that contain a text, unless it has changed meanwhile."""
+        # The answer to an earlier text may come late.
         if self.searching and text == self.draft:
             self._offer(tuple(map(Suggestion.of_prompt, prompts)) or (_no_prompt(),))
 

@@ -161,7 +161,6 @@ class MentionPreview(Widget):
             self.refresh(layout=True)
 
     def render(self) -> Content:
-        """Return the title and the lines, cut to the width."""
         width = max(1, self.size.width)
         lines = sanitise(self._text).split("\n")[:MAX_LINES]
         path, line = self.place

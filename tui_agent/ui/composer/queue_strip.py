@@ -103,10 +103,12 @@ class QueueStrip(CoalescedRefresh):
         self._drawn = tuple((message, _landing(message, self._status)) for message in rows)
         if self._drawn == before:
             return
+        # The indexes of a drag belong to the queue as it was.
         self._end_drag()
         held = next((place for place, message in enumerate(rows) if message.held), None)
         self._scroll(self._first if held is None else max(min(self._first, held), held - MAX_ROWS + 1))
         self.display = bool(rows)
+        # Another number of rows moves the conversation; the same number must not.
         self.refresh(layout=len(self._drawn) != len(before))
         self.post_message(self.Changed(len(self.messages)))
 
@@ -258,6 +260,7 @@ def _rule(width: int, actions: Sequence[tuple[str, QueueAction]]) -> Content:
     """Return the rule with the keys that change the queue; those that do not fit are left out."""
     keys = [text for text, _ in actions]
     if len(keys) > 2:
+        # The two keys that move a message share one word.
         keys[-2:] = [" ".join(keys[-2:])]
     start = Content.assemble(("─ ", "$border-blurred"), "queue ")
     if keys and width >= _NARROW:

@@ -220,6 +220,7 @@ class VimKeys:
             case "c":
                 self._field.change("", (first, 0), (last, len(rows[last])))
                 self.insert()
+            # Lines go with the line feed behind them, the last ones with the one before them.
             case _ if last + 1 < len(rows):
                 self._field.change("", (first, 0), (last + 1, 0))
             case _:

@@ -117,6 +117,7 @@ class FleetScreen(CursorKeys, AnyScreen):
         self._title = RowsView(self._title_rows, id="fleet-title")
         self._totals = RowsView(self._total_rows, id="fleet-totals")
         self._input = LineInput(placeholder="search ids, repositories, prompts, states, workers", compact=True)
+        # A blinking cursor wakes an idle program twice a second.
         self._input.cursor_blink = False
         self._columns = RowsView(self._column_rows, id="fleet-columns")
         self._empty = Static(id="fleet-empty", markup=False)
@@ -170,6 +171,7 @@ class FleetScreen(CursorKeys, AnyScreen):
     async def _take_updates(self) -> None:
         async for update in self._files.updates():
             if isinstance(update, InputRejected):
+                # The refused input may have been an answer.
                 self.questions.ask_again()
                 self.notify(update.text, severity="warning", markup=False)
             else:

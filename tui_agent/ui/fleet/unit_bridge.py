@@ -147,6 +147,7 @@ class UnitBridge(AgentBridge):
 
     def _current_status(self) -> AgentStatus:
         row = self._fleet.rows.get(self.unit_id)
+        # Before its first start, no process could take its input.
         return AgentStatus(running=row is not None and not row.ended and row.epoch > 0, mode=self._mode)
 
     def row_changed(self) -> None:
@@ -187,7 +188,6 @@ class UnitBridge(AgentBridge):
         self._files.send(self.unit_id, {"type": "user", "text": text})
 
     def follow_up(self, text: str) -> None:
-        """Give a text a turn of its own once the unit's run ends."""
         self._files.send(self.unit_id, {"type": "follow_up", "text": text})
 
     def requeue(self, kind: UserKind, text: str) -> None:

@@ -179,6 +179,7 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
         return max(1.0, (self._state.end(self._now()) - self._state.status.started) / 1000)
 
     def _tick(self) -> None:
+        # Without a driver no span grows any more.
         if self._state.running:
             self.show_window()
 

@@ -107,6 +107,7 @@ _STYLES: dict[tuple[str, ...], str] = {
 """Styles of token types; a missing type has the style of its parent."""
 
 
+# Each layout for another width asks for the same pieces again.
 @lru_cache(maxsize=256)
 def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...], ...]:
     """Return the runs of each line of one piece."""

@@ -273,6 +273,7 @@ class _ShownLines:
             return ()
         if index not in self._words:
             first, added, end = next(run for run in self._runs if run[2] > index)
+            # Also for lines without a counterpart, so that each run is compared once.
             self._words.update(dict.fromkeys(range(first, end), ()))
             if max(added - first, end - added) <= MAX_COMPARED:
                 self._words.update(_compared(self.texts, first, added, end))
@@ -289,6 +290,7 @@ def _compared(texts: Sequence[str], first: int, added: int, end: int) -> Iterato
             if spans is not None:
                 yield removed, spans[0]
                 yield other, spans[1]
+                # Pairs keep the order of the lines: two that moved past each other are only other lines.
                 nearest = other + 1
                 break
 

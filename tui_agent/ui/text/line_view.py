@@ -127,7 +127,6 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         """Return a row to draw; None below the last one."""
 
     def render_line(self, y: int) -> Strip:
-        """Return one row of the widget."""
         row = y + self.scroll_offset.y
         line = self.line_at(row)
         if line is None:
@@ -147,7 +146,6 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         return copied_text(list(self._selected(selection, first, last))), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Draw the selection."""
         self.refresh()
 
     def get_component_styles(self, *names: str) -> RenderStyles:

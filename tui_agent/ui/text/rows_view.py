@@ -124,7 +124,6 @@ class RowsView(LineView):
         self._scrolled_down = False
 
     def line_at(self, row: int) -> Line | None:
-        """Return a row."""
         return self._lines[row] if 0 <= row < len(self._lines) else None
 
     def render_line(self, y: int) -> Strip:
@@ -161,6 +160,7 @@ class RowsView(LineView):
             if self.row_width != self._made_for and (self.skipped or not self._read_all):
                 self._forget()  # Rows of another width are other rows.
             self._made_for = self.row_width
+            # Layouts need some room; a narrower window cuts their rows off.
             self._lines = self._build(max(NARROWEST, self.row_width))
             self.set_rows(len(self._lines))
             self.refresh()
@@ -337,7 +337,6 @@ class CursorKeys(Paging):
 
     @property
     def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
         return self.cursor_rows
 
     @property
@@ -417,7 +416,6 @@ class PartPage(RowsPage[None]):
         self._page = RowsView(rows)
 
     def compose(self) -> ComposeResult:
-        """Yield the page."""
         with Vertical() as frame:
             self._page.can_focus = False
             frame.border_title = Content(f" {self._title} ")
@@ -426,7 +424,6 @@ class PartPage(RowsPage[None]):
 
     @property
     def paged(self) -> RowsView:
-        """View that the paging keys scroll."""
         return self._page
 
     def action_close(self) -> None:

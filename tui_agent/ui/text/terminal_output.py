@@ -32,7 +32,6 @@ _ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse
 LEAST_CONTRAST = 4.5
 """Least contrast of text with its ground; a colour with less is moved towards black or white."""
 _STEPS = 20
-_LEVELS = (0, 95, 135, 175, 215, 255)
 _ROLES = ("text-disabled", "error", "success", "warning", "primary", "accent", "", "foreground")
 """Theme variables of the eight colours; cyan is a blend of two."""
 
@@ -231,13 +230,7 @@ class Palette:
         if name.startswith("#"):
             return Color.parse(name)
         number = int(name)
-        if number < 16:
-            return self.colours[number]
-        if number >= 232:
-            grey = 8 + 10 * (number - 232)
-            return Color(grey, grey, grey)
-        number -= 16
-        return Color(_LEVELS[number // 36], _LEVELS[number // 6 % 6], _LEVELS[number % 6])
+        return self.colours[number] if number < 16 else Color.from_rich_color(TerminalColour.from_ansi(number))
 
 
 def output_style(words: Sequence[str], palette: Palette | None, text: Color, ground: Color) -> Style:

@@ -116,28 +116,23 @@ class CallPart(Part):
 
     @property
     def text(self) -> str:
-        """Tool, input, result and changes."""
         return _searched(self._call.view)
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """Id of the call."""
         return (self._call.view.call_id,)
 
     def toggle(self) -> bool:
-        """Collapse or expand the call."""
         self.opened = not self.opened
         self.changed()
         return True
 
     def estimate(self, width: int) -> int:
-        """Return about how many rows the call has."""
         view = self._call.view
         diff = sum(min(file.diff.count("\n"), BRIEF_DIFF_ROWS) for file in view.changes.files[:1])
         return 1 + (diff if len(view.changes.files) == 1 else 0) + (HEAD_ROWS if self.opened else 0)
 
     def layout(self, width: int) -> list[Line]:
-        """Return the row of the call and what belongs to it."""
         groups = call_rows(self._call, self._context, width, is_open=self.opened, sought=self.sought)
         shows_diff = any(name == "diff" and len(rows) > 1 for name, rows in groups)
         return [*flattened(groups), *([Line()] if shows_diff and self.is_followed else [])]
@@ -181,12 +176,10 @@ class ReadsPart(Part):
 
     @property
     def text(self) -> str:
-        """Tools, inputs and results."""
         return "\n".join(_searched(call.view) for call in self._calls)
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """Ids of the calls, in order."""
         return tuple(call.view.call_id for call in self._calls)
 
     def add(self, call: LedgerCall) -> None:
@@ -195,13 +188,11 @@ class ReadsPart(Part):
         self.changed()
 
     def toggle(self) -> bool:
-        """Collapse or expand the calls."""
         self.opened = not self.opened
         self.changed()
         return True
 
     def estimate(self, width: int) -> int:
-        """Return about how many rows the calls have."""
         return len(self._calls) if self.opened else 1
 
     def layout(self, width: int) -> list[Line]:
@@ -624,15 +615,11 @@ def _path_of(file: FileChange, root: str, width: int) -> str:
 
 
 def _output_rows(view: CallViewState, width: int, sought: str) -> list[Line]:
-    """Return the first and last rows of an expanded call's result, and those that a search has found."""
-    return output_ends(view.outcome.result or view.live.text, width, HEAD_ROWS, TAIL_ROWS, sought)
-
-
-def output_ends(text: str, width: int, head: int, tail: int, sought: str = "") -> list[Line]:
-    """Return the first and the last rows of a program's output, each line in one row, and between them a count.
+    """Return the first and the last rows of an expanded call's result, each line in one row, and between them a count.
 
     Lines between them that have the text `sought` are shown as well, at most `MAX_FOUND_ROWS`.
     """
+    text, head, tail = view.outcome.result or view.live.text, HEAD_ROWS, TAIL_ROWS
     lines = text.strip("\n\r").split("\n")
     if lines == [""]:
         return []

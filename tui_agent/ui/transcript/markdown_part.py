@@ -55,7 +55,6 @@ class MarkdownPart(Part):
 
     @property
     def text(self) -> str:
-        """Raw Markdown."""
         if self._fresh:
             # Joined when it is asked for: to add each delta to a long text would be quadratic.
             self._text += "".join(self._fresh)
@@ -69,7 +68,6 @@ class MarkdownPart(Part):
 
     @property
     def cached_rows(self) -> int:
-        """Number of rows it keeps in memory."""
         return sum(len(rows) for rows in self._unit_rows if rows is not None)
 
     def pieces(self, width: int) -> Sequence[Piece]:
@@ -93,7 +91,6 @@ class MarkdownPart(Part):
         ]
 
     def page_rows(self, width: int) -> Sequence[Line]:
-        """Return all of it as rows for a page."""
         return MarkdownPart(ends_of(self.text, MAX_PAGE_CHARACTERS), style=self._style).layout(width)
 
     def feed(self, text: str) -> None:
@@ -116,21 +113,18 @@ class MarkdownPart(Part):
             self.flush()
 
     def read_on(self, width: int, first: int) -> int:
-        """Read the next slice; return by how many rows the content at `first` moved."""
         before = self.height(width)
         read = self._index.start(self._settled) if self._stream is not None else 0
         self.flush()
         return self.height(width) - before if first > read else 0
 
     def has_unread_at(self, width: int, last: int) -> bool:
-        """Return True if a row up to `last` was not read yet, and can be."""
         if not self.waits or self._stream is None:
             return False
         unread = len(self._units) - len(self._stream.unread)
         return last >= self._index.start(unread)
 
     def layout(self, width: int) -> list[Line]:
-        """Return all its rows for a width."""
         self.settle(width, 0, 0)
         for place in range(len(self._units)):
             self._lay_out(place)
@@ -138,7 +132,6 @@ class MarkdownPart(Part):
         return [self.line(width, row) for row in range(self.gap, self._index.total)]
 
     def height(self, width: int) -> int:
-        """Return the number of its rows with the gap."""
         if self._stream is None and self._measured[0] != width:
             return self.gap + self.estimate(width)
         if self._width != width and self._stream is not None:
@@ -146,7 +139,6 @@ class MarkdownPart(Part):
         return self._measured[1]
 
     def settle(self, width: int, first: int, last: int) -> int:
-        """Lay out the units between two rows; return by how many rows the content at `first` moved."""
         before = self.height(width)
         shift = 0
         if self._stream is None:
@@ -166,7 +158,6 @@ class MarkdownPart(Part):
         return shift
 
     def line(self, width: int, row: int) -> Line:
-        """Return one of its rows."""
         if self._width != width or self._stream is None:
             self.settle(width, row, row)
         place = self._index.find(row)
@@ -299,7 +290,6 @@ class CollapsiblePart(Part):
 
     @property
     def text(self) -> str:
-        """Raw text."""
         return self._body.text
 
     @property
@@ -309,43 +299,35 @@ class CollapsiblePart(Part):
 
     @property
     def cached_rows(self) -> int:
-        """Number of rows it keeps in memory."""
         return super().cached_rows + self._body.cached_rows
 
     def toggle(self) -> bool:
-        """Open or close it."""
         self.opened = not self.opened
         self.changed()
         return True
 
     def forget(self) -> None:
-        """Drop its rows."""
         super().forget()
         self._body.forget()
 
     def height(self, width: int) -> int:
-        """Return the number of its rows with the gap."""
         return self._top + (self._body.height(width) if self.opened else 0)
 
     def settle(self, width: int, first: int, last: int) -> int:
-        """Lay out its rows between two; return by how many rows the content at `first` moved."""
         super().settle(width, first, last)
         if not self.opened or last < self._top:
             return 0
         return self._body.settle(width, max(0, first - self._top), last - self._top)
 
     def line(self, width: int, row: int) -> Line:
-        """Return one of its rows."""
         if self.opened and row >= self._top:
             return self._body.line(width, row - self._top)
         return super().line(width, row)
 
     def read_on(self, width: int, first: int) -> int:
-        """Read the next slice; return by how many rows the content at `first` moved."""
         return self._body.read_on(width, max(0, first - self._top))
 
     def has_unread_at(self, width: int, last: int) -> bool:
-        """Return True if a row up to `last` was not read yet, and can be."""
         return self.opened and self._body.has_unread_at(width, last - self._top)
 
     @property
@@ -369,7 +351,6 @@ class PastedPart(CollapsiblePart):
 
     @property
     def text(self) -> str:
-        """Raw text."""
         return self._raw
 
     def layout(self, width: int) -> list[Line]:

@@ -59,7 +59,6 @@ class WaitingPart(Part):
         return False
 
     def layout(self, width: int) -> list[Line]:
-        """Return one row."""
         return [Line(clipped((MODEL_MARK, CARET), width))]
 
 
@@ -68,18 +67,14 @@ class TextPart(Part):
 
     name = "message"
 
-    def __init__(
-        self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False, shows_controls: bool = False
-    ) -> None:
+    def __init__(self, text: str, style: str = "", *, gap: bool = False, shows_controls: bool = False) -> None:
         super().__init__(gap=gap)
         self._text = text
         self._style = style
-        self._margin = margin
         self._shows_controls = shows_controls
 
     @property
     def text(self) -> str:
-        """Raw text."""
         return self._text
 
     @property
@@ -93,11 +88,10 @@ class TextPart(Part):
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Return the wrapped text with its margin."""
         # What the user sent is shown whole; `sanitise` alone drops control characters.
         text = with_controls(self._text) if self._shows_controls else self._text
-        rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
-        return [row.prefixed((self._margin, "")) for row in rows]
+        rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(BODY))
+        return [row.prefixed((BODY, "")) for row in rows]
 
 
 class PicturePart(TextPart):
@@ -120,16 +114,13 @@ class PicturePart(TextPart):
         return True
 
     def page_rows(self, width: int) -> Sequence[Line]:
-        """Return the facts and the small picture."""
         return self.layout(width)
 
     def layout(self, width: int) -> list[Line]:
-        """Return the facts, then the picture."""
-        rows = picture_rows(self._thumbnail, width - len(self._margin))
-        return [*super().layout(width), *(row.prefixed((self._margin, "")) for row in rows)]
+        rows = picture_rows(self._thumbnail, width - len(BODY))
+        return [*super().layout(width), *(row.prefixed((BODY, "")) for row in rows)]
 
     def estimate(self, width: int) -> int:
-        """Return about how many rows `layout` will return."""
         return super().estimate(width) + (LARGEST // 8 if self._thumbnail else 0)
 
     @property
@@ -140,16 +131,14 @@ class PicturePart(TextPart):
 class NotePart(Part):
     """A note about the run: the sign of its kind, and text."""
 
-    def __init__(self, kind: str, text: str, *, margin: str = HEAD, gap: bool = False) -> None:
+    def __init__(self, kind: str, text: str, *, gap: bool = False) -> None:
         super().__init__(gap=gap)
         self.kind = kind
         """A key of the signs above; also its style."""
         self._text = text
-        self._margin = margin
 
     @property
     def text(self) -> str:
-        """Raw text."""
         return self._text
 
     def replace(self, text: str) -> None:
@@ -158,12 +147,9 @@ class NotePart(Part):
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Return the text beside its sign."""
         style = _STYLES.get(self.kind, self.kind)
-        rows = wrapped(
-            [(sanitise(ends_of(self._text, MAX_CHARACTERS)).rstrip("\n"), style)], width - len(self._margin) - 2
-        )
-        sign = f"{self._margin}{_SIGNS[self.kind]} "
+        rows = wrapped([(sanitise(ends_of(self._text, MAX_CHARACTERS)).rstrip("\n"), style)], width - len(HEAD) - 2)
+        sign = f"{HEAD}{_SIGNS[self.kind]} "
         margins = (sign, *[" " * len(sign)] * len(rows))
         return [row.prefixed((margin, style)) for row, margin in zip(rows, margins, strict=False)]
 
@@ -178,7 +164,6 @@ class DividerPart(Part):
 
     @property
     def text(self) -> str:
-        """Its text."""
         return self._text
 
     @property
@@ -187,7 +172,6 @@ class DividerPart(Part):
         return False
 
     def layout(self, width: int) -> list[Line]:
-        """Return one row."""
         shown = one_line(self._text, width - 6)
         runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{shown} ", self._style))
         used = sum(len(text) for text, _ in runs)
@@ -209,12 +193,10 @@ class CommandPart(Part):
 
     @property
     def text(self) -> str:
-        """Command and output."""
         return f"{self._command}\n{without_sequences(self._output)}"
 
     @property
     def copied(self) -> str:
-        """Command and output as they are shown."""
         return f"{self._command}\n{plain_output(self._output)}"
 
     def pieces(self, width: int) -> Sequence[Piece]:
@@ -227,7 +209,6 @@ class CommandPart(Part):
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """Id of its call, once it is known."""
         return (self._call_id,) if self._call_id else ()
 
     def begin(self, call_id: str) -> None:
@@ -253,7 +234,6 @@ class CommandPart(Part):
         self.changed()
 
     def estimate(self, width: int) -> int:
-        """Return about how many rows it has."""
         return min(super().estimate(width), MAX_OUTPUT_ROWS + 2)
 
     def layout(self, width: int) -> list[Line]:
@@ -305,7 +285,6 @@ class TodoPart(Part):
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Return the items in one row or more each."""
         if not self._is_whole():
             return []
         rows: list[Line] = []

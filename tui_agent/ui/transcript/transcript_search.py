@@ -203,7 +203,6 @@ class SearchCount(Widget):
     """True if keys are letters of the query; otherwise the conversation gets them."""
 
     def render(self) -> Content:
-        """Return the text."""
         close = hint("search.close")
         if not self.query_text:
             return Content(f"{close} ")
@@ -223,7 +222,6 @@ class SearchMarker(Widget):
     """Sign before the query."""
 
     def render(self) -> Content:
-        """Return the sign."""
         return Content(" / ")
 
 
@@ -269,7 +267,6 @@ class SearchLine(Horizontal):
         self._count = SearchCount()
 
     def compose(self) -> ComposeResult:
-        """Yield sign, query and count."""
         yield SearchMarker(classes="search-sign")
         yield self._input
         yield self._count

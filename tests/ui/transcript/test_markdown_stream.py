@@ -91,25 +91,19 @@ def in_pieces(text: str, lengths: list[int], **options: int) -> list[Unit]:
     return to_the_end(stream)
 
 
-@given(sources, cuts, st.sampled_from(["\n", "\r\n"]))
-def test_any_cutting_gives_the_same_rows(text: str, lengths: list[int], end: str) -> None:
+LIMITS = [
+    *({} for _ in range(4)),
+    *({"longest_block": longest} for longest in (10, 30, 60)),
+    *({"block_cost": block, "text_cost": whole} for block in (30, 60, 200) for whole in (0, 100, 300)),
+]
+"""Limits of blocks and texts, by which a text is too long or too expensive at other places."""
+
+
+@given(sources, cuts, st.sampled_from(["\n", "\r\n"]), st.sampled_from(LIMITS))
+def test_any_cutting_gives_the_same_rows(text: str, lengths: list[int], end: str, limits: dict[str, int]) -> None:
     text = text.replace("\n", end)
 
-    assert rows(in_pieces(text, lengths)) == rows(at_once(text))
-
-
-@given(sources, cuts, st.sampled_from([10, 30, 60]))
-def test_any_cutting_gives_the_same_rows_where_blocks_are_too_long(text: str, lengths: list[int], longest: int) -> None:
-    assert rows(in_pieces(text, lengths, longest_block=longest)) == rows(at_once(text, longest_block=longest))
-
-
-@given(sources, cuts, st.sampled_from([30, 60, 200]), st.sampled_from([0, 100, 300]))
-def test_any_cutting_gives_the_same_rows_for_expensive_text(
-    text: str, lengths: list[int], block: int, whole: int
-) -> None:
-    options = {"block_cost": block, "text_cost": whole}
-
-    assert rows(in_pieces(text, lengths, **options)) == rows(at_once(text, **options))
+    assert rows(in_pieces(text, lengths, **limits)) == rows(at_once(text, **limits))
 
 
 CODE_LINES = [
