@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.message import Message
@@ -260,6 +262,20 @@ async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_th
     # Behind the first prompt, each is what it would be while that one ran.
     waiting = [("steer", "Say next"), ("steer", "/unknown"), ("follow_up", "then that")]
     assert [(message.kind, message.text) for message in agent.waiting_messages] == waiting
+
+
+def test_only_paths_inside_the_workspace_are_its_files(tmp_path: Path) -> None:
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    for path in (workspace / "notes.txt", tmp_path / "outside.txt"):
+        path.write_text("text\n")
+    agent, bridge = FakeAgent(), AgentBridge()
+    assert not bridge.has_file("notes.txt"), "no agent is loaded"
+    vars(agent)["config"] = SimpleNamespace(workspace=str(workspace))
+    bridge.open(bench_of(agent, EventBus()))
+
+    names = ("notes.txt", "./notes.txt", "x/../notes.txt", ".", "missing", "..", "../outside.txt", str(tmp_path))
+    assert [name for name in names if bridge.has_file(name)] == ["notes.txt", "./notes.txt", "x/../notes.txt", "."]
 
 
 def test_a_command_file_steers_a_running_agent_unless_it_needs_a_run_of_its_own() -> None:

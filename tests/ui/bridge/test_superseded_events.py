@@ -19,7 +19,7 @@ from tui_agent.protocol.events import MessageDelta, RequestBuilt, StatusChanged
 from tui_agent.protocol.past_session import LAST_COUNTS, drop_superseded
 from tui_agent.ui.state import call_ledger, queued_messages, run_times
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.transcript.transcript_fold import HANDLED_EVENTS
+from tui_agent.ui.transcript.transcript_builder import HANDLED_EVENTS
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 
