@@ -93,9 +93,12 @@ async def test_the_past_of_a_resumed_session_is_released_once_it_is_shown(
         assert [session() for session in opened] == [None]
 
 
-async def test_doctor_shows_the_checks_of_the_command(tmp_path: Path) -> None:
+async def test_doctor_shows_the_checks_of_the_command_and_what_is_not_saved_is_not_exported(tmp_path: Path) -> None:
     async with commands_in(options_for(tmp_path)) as commands:
         text = await commands.doctor()
+        with pytest.raises(SessionError, match="not saved"):
+            await commands.export("")
+        assert list(tmp_path.glob("*.md")) == []
 
     assert "workspace" in text
     assert str(tmp_path) in text
