@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 
 import psutil
@@ -97,6 +98,25 @@ async def test_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(bash: B
     assert details["lines"] == 100_000
     page = await call(ReadTool(workspace), path=str(path), offset=50_000, limit=1)
     assert page.text.startswith(" 50000\t50000\n")
+
+
+@pytest.mark.slow
+async def test_a_flood_of_output_takes_little_memory_and_leaves_the_loop_free(bash: BashTool) -> None:
+    recorded, process = Recorded(), psutil.Process()
+    before, longest = process.memory_info().rss, 0.0
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call(bash, recorded, command="yes | head -c 200M", timeout=120))
+        while not task.done():
+            # Seconds of the processor: those of a clock also pass while a busy machine runs other programs.
+            tick = time.process_time()
+            await asyncio.sleep(0.005)
+            longest = max(longest, time.process_time() - tick)
+
+    details = details_of(task.result())
+    assert details["size_bytes"] == 200 * 1024 * 1024 == Path(details["persisted_path"]).stat().st_size
+    assert process.memory_info().rss - before < 50_000_000
+    assert longest < 0.5
+    assert len(recorded.output) < 70_000 + 100_000 * details["duration_ms"] / 1000
 
 
 async def test_binary_output_is_saved_and_not_shown(bash: BashTool) -> None:

@@ -151,6 +151,33 @@ async def test_the_address_of_a_redirect_cannot_end_the_frame(fetch: FetchTool, 
     assert str(details_of(result)["url"]).isascii()
 
 
+@table(
+    ("path", "header", "body", "words"),
+    [
+        ("/", "Content-Type: application/pdf", b"%PDF", "is application/pdf, not text.*curl -O"),
+        ("/", "X-None: 1", b"\x00\x01", "is binary data, not text.*curl -O"),
+        ("/", "Content-Encoding: zstd", b"\x28\xb5\x2f\xfd", "compressed as zstd"),
+        ("/", "Content-Encoding: gzip", b"not gzip", "cannot fetch"),
+        ("/a", "Location: /a", b"", "more than 8 redirects"),
+    ],
+)
+async def test_what_is_no_page_of_text_is_an_error_with_its_reason(
+    fetch: FetchTool, site: Site, path: str, header: str, body: bytes, words: str
+) -> None:
+    site.serve(path, body, "", header, status="307 Temporary Redirect" if "Location" in header else "200 OK")
+
+    with pytest.raises(ToolError, match=words):
+        await call(fetch, url=site.url(path))
+
+
+async def test_a_page_without_text_and_a_host_that_is_not_found_say_so(fetch: FetchTool, site: Site) -> None:
+    site.serve("/", b"<html><body><script>render()</script></body></html>")
+
+    assert "has no text" in (await call(fetch, url=site.url("/"))).text
+    with pytest.raises(ToolError, match=r"unknown\.example was not found"):
+        await call(fetch, url=site.url("/", "unknown.example"))
+
+
 @table("header", ["Content-Type: a/b\u202e", "Content-Encoding: b\u202e"])
 async def test_words_of_headers_are_short_and_without_hidden_characters(
     fetch: FetchTool, site: Site, header: str

@@ -124,6 +124,16 @@ async def test_read_shows_cells_with_their_outputs(book: Path, workspace: Worksp
         await call(ReadTool(workspace), path="prices.ipynb", offset=4)
 
 
+async def test_a_broken_notebook_is_read_and_edited_as_text(book: Path, workspace: Workspace) -> None:
+    book.write_text('{"cells": [}\n')
+
+    assert (await call(ReadTool(workspace), path="prices.ipynb")).text == '     1\t{"cells": [}'
+    await call(EditTool(workspace), path="prices.ipynb", old_string="[}", new_string="[]}")
+    assert book.read_text() == '{"cells": []}\n'
+    with pytest.raises(ToolError, match="not a notebook of format 4, so it has no cells"):
+        await call(EditTool(workspace), path="prices.ipynb", old_string="c", new_string="d", cell=1)
+
+
 async def test_damaged_images_are_decoded_no_oftener_than_sound_ones(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,23 @@ async def test_a_change_can_be_undone(bash: BashTool, root: Path, warnings: list
     assert "A warning shows this to the user, who can undo it]" in result.text
 
 
+async def test_many_changes_are_counted_and_without_a_session_nothing_is_undone(
+    bash: BashTool, root: Path, tmp_path: Path, warnings: list[str]
+) -> None:
+    await call(bash, command="for i in {1..9}; do mkdir d$i; echo x > d$i/.git; done")
+    assert warnings[0].count(".git created") == 4
+    assert "and 5 more changes" in warnings[0]
+
+    files = ProtectedTree(root).files
+    without = Workspace(root, spool_dir=tmp_path / "other", protected_files=files, warn_of_protected=warnings.append)
+    recorded = Recorded()
+    again = BashTool(without, is_read_only_command=lambda _: False)
+    result = await call(again, recorded, command="mkdir s; echo x > s/.git")
+    assert result.text == "[this command changed protected files: s/.git created. A warning shows this to the user]"
+    assert warnings[1:] == ["A command changed protected files: s/.git created."]
+    assert recorded.data == []
+
+
 async def test_hooks_behind_a_link_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
     (root / "h").mkdir()
     (root / ".git" / "hooks" / "pre-push.sample").unlink()
