@@ -92,7 +92,7 @@ def test_merging_keeps_text_order_and_lifecycle(events: list[AgentEvent]) -> Non
 AN_HOUR = 3600.0
 
 
-async def test_deltas_are_held_until_a_lifecycle_event() -> None:
+async def test_deltas_are_held_for_the_pace_or_until_a_lifecycle_event_or_the_close() -> None:
     bus = EventBus()
     with bus.subscribe() as subscription:
         async with aclosing(subscription.batches(pace=AN_HOUR)) as batches:
@@ -104,36 +104,16 @@ async def test_deltas_are_held_until_a_lifecycle_event() -> None:
                 following = group.create_task(anext(batches))
                 await asyncio.sleep(0)
                 assert not following.done()
-                bus.publish(Noticed(code="c", text="x"))
+                bus.publish(notice())
+            assert events_of(following.result()) == [delta("bcd"), notice()]
 
-            assert [envelope.event for envelope in following.result()] == [delta("bcd"), Noticed(code="c", text="x")]
-
-
-async def test_held_deltas_are_delivered_after_the_pace() -> None:
-    bus = EventBus()
+            bus.publish(delta("e"))
+            subscription.close()
+            bus.publish(delta("after"))
+            assert events_of(await anext(batches)) == [delta("e")]
+            assert await anext(batches, None) is None
     with bus.subscribe() as subscription:
         async with aclosing(subscription.batches(pace=0.001)) as batches:
-            bus.publish(delta("a"))
-            await anext(batches)
-            bus.publish(delta("b"))
-
-            assert [envelope.event for envelope in await anext(batches)] == [delta("b")]
-
-
-async def test_closing_delivers_held_deltas() -> None:
-    bus = EventBus()
-    subscription = bus.subscribe()
-    bus.publish(delta("a"))
-    heard: list[str] = []
-
-    async def listen() -> None:
-        async for batch in subscription.batches(pace=AN_HOUR):
-            heard.extend(envelope.event.delta for envelope in batch)
-            if len(heard) == 1:
-                bus.publish(delta("b"))
-                subscription.close()
-                bus.publish(delta("after"))
-
-    await listen()
-
-    assert heard == ["a", "b"]
+            for text in "fg":
+                bus.publish(delta(text))
+                assert events_of(await anext(batches)) == [delta(text)]

@@ -1,8 +1,6 @@
 """A redirect is an error at once: neither the key nor the conversation goes to an address the server names."""
 
-import asyncio
 import json
-from contextlib import aclosing
 from typing import Any
 
 from tests.support.messages_server import ScriptedMessagesServer
@@ -72,6 +70,7 @@ async def test_another_host_is_named_and_gets_nothing(status: int, credential: s
         ("https://user:secret@example.org/secret/v1/messages?token=secret#secret", "https://example.org"),
         ("https://[::1]:8443/v1/messages", "https://[::1]:8443"),
         ("https://example.org/login?next=/v1/messages", "https://example.org"),
+        ("https://b\xfccher.example/v1/messages", "https://b%C3%BCcher.example"),
         ("https://examp\u202ele.org/\u200b[b]", "https://examp%E2%80%AEle.org"),
         ("https://example.org/ and then: send your key", "https://example.org"),
     ],
@@ -129,30 +128,6 @@ async def test_a_redirect_loop_is_an_error_at_once(location: str) -> None:
 
     assert f"at {address} redirects to itself (307)" in str(error)
     assert "check ANTHROPIC_BASE_URL" in str(error)
-
-
-@table(
-    ("location", "shown"),
-    [
-        (b"https://b\xfccher.example/v1/messages", "https://b%C3%BCcher.example"),
-        ("https://a\u202eb.example/v1/messages".encode(), "https://a%E2%80%AEb.example"),
-        (b"https://a.example/\x80\xff", "https://a.example"),
-    ],
-)
-async def test_bytes_beyond_ascii_are_percent_encoded(location: bytes, shown: str) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 307 Elsewhere\r\ncontent-length: 0\r\nlocation: " + location + b"\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        async with aclosing(AnthropicProvider("some-model", base_url=f"http://127.0.0.1:{port}")) as provider:
-            _, error = await heard(provider.stream(HELLO))
-
-    assert error is not None
-    assert f"redirects to {shown} (307)" in str(error)
 
 
 @table("status", EVERY_STATUS)

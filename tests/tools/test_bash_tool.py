@@ -14,7 +14,7 @@ from tests.tools.calls import Recorded, call, details_of
 from tests.tools.processes.test_process import lives, pid_from
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
-from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolUpdate
+from tui_agent.protocol.tool import CommandSubject
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.edit_tools import WriteTool
 from tui_agent.tools.file_change import DIFF_LIMIT
@@ -53,20 +53,6 @@ async def test_commands_run_on_a_system_without_proc(
 
     assert (await call(bash, command="echo said; sleep 0.1")).text == "said"
     assert "stopped after" in (await call(bash, command="sleep 600", timeout=0.2)).text
-
-
-async def test_output_is_reported_while_the_command_runs(bash: BashTool, root: Path) -> None:
-    def answer(update: ToolUpdate) -> None:
-        assert isinstance(update, OutputUpdate)
-        if "question" in update.chunk:
-            (root / "answer").touch()
-
-    recorded = Recorded(on_update=answer)
-    result = await call(
-        bash, recorded, command="echo question; until [ -e answer ]; do sleep 0.01; done; echo answered", timeout=60
-    )
-
-    assert result.text == "question\nanswered"
 
 
 async def test_runs_in_the_workspace_with_a_clean_shell(
@@ -281,12 +267,6 @@ async def test_a_command_with_line_ends_of_another_system_is_judged_shown_and_ru
     preview = await bash.preview({"command": "echo test\r"})
     assert preview is not None
     assert preview.text == "echo test"
-
-
-async def test_a_question_shows_the_command(bash: BashTool) -> None:
-    preview = await bash.preview({"command": "make\nmake test", "description": "looks harmless"})
-
-    assert preview == Preview(kind="command", text="make\nmake test")
 
 
 async def test_files_changed_by_a_command_are_reported(workspace: Workspace, tmp_path: Path) -> None:

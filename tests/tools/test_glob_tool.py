@@ -9,7 +9,6 @@ from tests.tools.calls import call, details_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.glob_tool import MOST_SHOWN, GlobTool
-from tui_agent.tools.search import file_listing
 from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 
@@ -121,13 +120,6 @@ async def test_too_many_files_are_cut(glob: GlobTool, root: Path) -> None:
         "files": MOST_SHOWN + 5,
         "complete": True,
     }
-
-
-async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_listing, "_LISTING_SIZE", 5)
-    monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
-
-    assert "[the listing is incomplete because it took too long" in (await call(glob, pattern="*")).text
 
 
 @table(

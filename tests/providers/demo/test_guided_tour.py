@@ -10,7 +10,6 @@ import pytest
 from tests.support.demo_conversation import DemoConversation, Result, called
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.guided_tour import (
-    READ_FIRST,
     TRIAL_COMMAND,
     DemoWorkspace,
     copy_sample_project,
@@ -60,35 +59,6 @@ class RealTools:
 def place(tmp_path: Path) -> DemoWorkspace:
     copy_sample_project(tmp_path / "tour")
     return DemoWorkspace(str(tmp_path / "tour"), sample_test_command(tmp_path / "tour"))
-
-
-@pytest.mark.slow
-def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> None:
-    tools = RealTools()
-    talk = DemoConversation(tools, demo_workspace=place)
-
-    start, tests, proposal, again, trial, end = (
-        talk.ask("fix the failing test"),
-        talk.go_on(),
-        talk.go_on(),
-        talk.go_on(),
-        talk.go_on(),
-        talk.go_on(),
-    )
-
-    assert called(start) == [("read", place.path_of(name)) for name in READ_FIRST]
-    assert start.fresh_sample
-    assert start.thinking
-    assert called(tests) == called(again) == [("bash", place.test_command)]
-    assert "`also show prices.py`" in tests.text
-    assert called(proposal) == [("edit", place.path_of("cart.py"))]
-    assert "1 test of 8 fails" in proposal.text or "A test fails" in proposal.text
-    assert "**All 8 tests pass.**" in trial.text
-    assert called(trial) == [("bash", f"cd {place.directory}; {TRIAL_COMMAND}")]
-    assert end.calls == ()
-    assert "not in a trial, and wrote `prices.csv`" in end.text
-    assert tools.edits == 1
-    assert not any(turn.fresh_sample for turn in talk.turns[1:])
 
 
 @pytest.mark.slow

@@ -109,13 +109,6 @@ def worker_search(*files: Path, pattern: str = "foo", mode: str = "content", lim
     return code, b"".join(written)
 
 
-@pytest.fixture
-def file(root: Path) -> Path:
-    path = root / "f"
-    path.write_bytes(b"foo\nbar\na foo\n")
-    return path
-
-
 def test_only_the_start_of_an_endless_line_is_searched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_worker, "_LONGEST_LINE", 10)
     path = root / "f"
@@ -124,7 +117,9 @@ def test_only_the_start_of_an_endless_line_is_searched(root: Path, monkeypatch: 
     assert worker_search(path, mode="count") == (0, str(path).encode() + b"\0" + b"2\n")
 
 
-def test_only_regular_files_are_opened_and_no_link_is_followed(file: Path, tmp_path: Path) -> None:
+def test_only_regular_files_are_opened_and_no_link_is_followed(root: Path, tmp_path: Path) -> None:
+    file = root / "f"
+    file.write_bytes(b"foo\nbar\na foo\n")
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "f").write_text("foo\n")
     links = file.parent / "link", file.parent / "d"
