@@ -12,7 +12,7 @@ import pytest
 from tests.support.table import table
 from tests.tools.calls import Recorded, call
 from tests.tools.test_read_images import image
-from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.tools.edit_tools import EditTool
 from tui_agent.tools.media import notebook_cells
@@ -217,15 +217,3 @@ async def test_an_edit_that_does_not_fit_says_why(
     with pytest.raises(ToolError, match=reason):
         await call(EditTool(workspace), path="prices.ipynb", **arguments)
     assert book.read_text() == FORMS["jupyter"](BOOK)
-
-
-@table(
-    "arguments",
-    [
-        {"old_string": "a", "new_string": "b", "cell": 1, "cell_action": "delete"},
-        {"old_string": "", "new_string": "", "cell_action": "delete"},
-    ],
-)
-async def test_arguments_that_do_not_fit_together_are_refused(workspace: Workspace, arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentsError):
-        await call(EditTool(workspace), path="prices.ipynb", **arguments)
