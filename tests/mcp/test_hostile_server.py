@@ -262,7 +262,7 @@ async def test_one_bad_entry_costs_itself() -> None:
     assert tools["lists"] == {"type": "object", "properties": {}}
     assert (prompts, resources) == (["explain"], ["memo://one"])
     assert [problem.partition(": ")[0] for problem in left_out] == [
-        "array", "wrong", "tool number 17", "tool number 18", "tool  ", "further tools",
+        "array", "wrong", "tool number 16", "tool number 17", "tool  ", "further tools",
         "prompt number 2", "bad", "nowhere"
     ]  # fmt: skip
     assert "wrong: it breaks the protocol: inputSchema.required: " in left_out[1]

@@ -52,16 +52,16 @@ async def asked(address: str, notices: list[str] | None = None) -> tuple[str, Pr
 
 
 @asynccontextmanager
-async def answering(certificate: tuple[Path, Path] | None = None) -> AsyncGenerator[str]:
-    """Run a server that answers everything, whatever its `Host`, and yield its address."""
+async def answering(certificate: tuple[Path, Path] | None = None, reply: bytes = STREAM) -> AsyncGenerator[str]:
+    """Run a server that gives every client the same reply, whatever its `Host`, and yield its address."""
     context = None
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificate)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(STREAM)
+        await reader.read(65536)
+        writer.write(reply)
         await writer.drain()
         writer.close()
 
@@ -190,19 +190,6 @@ async def test_a_proxy_with_an_unread_exception_says_so_once_and_works(monkeypat
     assert notices == ["NO_PROXY: '[::1' cannot be read and has no effect."]
 
 
-@asynccontextmanager
-async def saying(reply: bytes) -> AsyncGenerator[int]:
-    """Run a server that gives every client the same reply, and yield its port."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(65536)
-        writer.write(reply)
-        writer.close()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        yield server.sockets[0].getsockname()[1]
-
-
 NOTHING = b"\r\ncontent-length: 0\r\n\r\n"
 PROXY_ANSWERS: tuple[tuple[str, bytes, bool, str], ...] = (
     ("HTTPS_PROXY=http", b"HTTP/1.1 407 Proxy Authentication Required" + NOTHING, False, "does not connect to"),
@@ -223,9 +210,9 @@ async def test_a_proxy_that_refuses_is_named_and_only_asked_again_if_that_may_he
     wrong: dict[bytes, object] = {}
     for setting, reply, is_retried, words in PROXY_ANSWERS:
         variable, _, scheme = setting.partition("=")
-        async with saying(reply) as port:
+        async with answering(reply=reply) as proxy:
             with monkeypatch.context() as patch:
-                patch.setenv(variable, f"{scheme}://127.0.0.1:{port}")
+                patch.setenv(variable, proxy.replace("http", scheme))
                 _, error = await asked(f"http{'s' * (variable == 'HTTPS_PROXY')}://model.example")
         if error is None or error.retryable is not is_retried or words not in str(error):
             wrong[reply] = error

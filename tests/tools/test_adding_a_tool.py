@@ -72,9 +72,6 @@ class GreetTool(TypedTool[GreetArguments]):
     def __init__(self) -> None:
         super().__init__("greet", "Greets somebody.", GreetArguments)
 
-    def call_is_read_only(self, args: GreetArguments) -> bool:
-        return args.name == "reader"
-
     def call_accesses(self, args: GreetArguments) -> Accesses:
         if args.name == "broken":
             raise ToolError("no such path")

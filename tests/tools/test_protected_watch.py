@@ -1,6 +1,7 @@
 """Protected files that a command changes are found after it, at any depth, reported and undoable (promise 10)."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -132,26 +133,21 @@ async def test_many_changes_are_counted_and_without_a_session_nothing_is_undone(
     assert recorded.data == []
 
 
-async def test_hooks_behind_a_link_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
-    (root / "h").mkdir()
-    (root / ".git" / "hooks" / "pre-push.sample").unlink()
-    (root / ".git" / "hooks").rmdir()
-    (root / ".git" / "hooks").symlink_to("../h")
+@pytest.mark.parametrize(
+    ("before", "command", "words"),
+    [
+        ("mkdir h; rm -r .git/hooks; ln -s ../h .git/hooks", "echo evil > h/pre-commit", "h/pre-commit created"),
+        ("mkdir shared; echo ../../shared > repo/.git/commondir", "echo evil > shared/config", "shared/config created"),
+    ],
+)
+async def test_hooks_behind_a_link_and_shared_settings_are_watched(
+    bash: BashTool, root: Path, warnings: list[str], before: str, command: str, words: str
+) -> None:
+    subprocess.run(["bash", "-c", before], cwd=root, check=True)
 
-    await call(bash, command="echo evil > h/pre-commit")
+    await call(bash, command=command)
 
-    assert warnings == [
-        "A command changed protected files: h/pre-commit created. Press ctrl+u on its row to undo that."
-    ]
-
-
-async def test_settings_that_a_repository_shares_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
-    (root / "shared").mkdir()
-    (root / "repo" / ".git" / "commondir").write_text("../../shared\n", "utf-8")
-
-    await call(bash, command="echo evil > shared/config")
-
-    assert "shared/config created" in warnings[0]
+    assert warnings == [f"A command changed protected files: {words}. Press ctrl+u on its row to undo that."]
 
 
 @pytest.mark.parametrize(

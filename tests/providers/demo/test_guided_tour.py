@@ -1,8 +1,5 @@
-"""The guided tour on real files with real commands, and every way in which the user can leave it."""
+"""The guided tour on real files, and every way in which the user can leave it."""
 
-import os
-import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,7 @@ FAILED = ("1 failed, 7 passed in 4.4s", True)
 
 
 class RealTools:
-    """The tools of the tour, on real files; a test can replace their answers."""
+    """The file tools of the tour, on real files; a test replaces their answers and gives those of others."""
 
     def __init__(self, **answers: Result) -> None:
         self.answers = answers
@@ -42,17 +39,7 @@ class RealTools:
                 path.write_text(text.replace(arguments["old_string"], arguments["new_string"]), "utf-8")
                 return "edited"
             case _:
-                environment = {**os.environ, "SAMPLE_TEST_SECONDS": "0"}
-                with tempfile.TemporaryDirectory() as here:
-                    done = subprocess.run(
-                        ["bash", "--noprofile", "--norc", "-c", arguments["command"]],
-                        capture_output=True,
-                        text=True,
-                        env=environment,
-                        cwd=here,
-                        check=False,
-                    )
-                return done.stdout + done.stderr or "(no output)", done.returncode != 0
+                raise AssertionError(f"no answer for {name}")
 
 
 @pytest.fixture
