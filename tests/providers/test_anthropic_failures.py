@@ -291,6 +291,7 @@ async def test_no_failure_and_no_log_contains_the_key(caplog: pytest.LogCaptureF
         {"status": 400, "raw_body": leaking},
         {"blocks": [TEXT], "ending": "cut"},
         {"blocks": [TEXT], "ending": "error", "error_message": leaking},
+        {"blocks": [TEXT], "ending": "error", "error_message": leaking, "byte_by_byte": True},
         {"raw_body": leaking, "headers": {"content-type": "text/html"}},
         {"blocks": [{"type": "bytes", "text": f"data: {{{SECRET}\n\n"}]},
     ]

@@ -1,19 +1,27 @@
-"""The fields of a request around its conversation."""
+"""The fields of a request around its conversation, and growing requests, in which nothing is encoded twice."""
 
 import json
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.conversations import conversations
 from tests.support.table import table
 from tests.support.wire_rules import problems_of, read_body
-from tui_agent.protocol.messages import Message, user_message
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    user_message,
+)
 from tui_agent.protocol.provider import ModelRequest, SystemPart
 from tui_agent.protocol.tool import ToolSpec
-from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.request_builder import RequestBuilder, RequestSettings
+from tui_agent.providers import AnthropicProvider, request_builder
+from tui_agent.providers.request_builder import RequestBuilder, RequestSettings, WireConversation
 
 MARK = {"type": "ephemeral"}
 PROMPT = (user_message("hello"),)
@@ -98,3 +106,64 @@ def test_every_request_keeps_the_rules_of_the_api(messages: list[Message]) -> No
     body = RequestBuilder(RequestSettings("m", 10)).build(request)
 
     assert problems_of(read_body(body), resuming=messages[-1].role == "assistant") == []
+
+
+def joined(conversation: WireConversation, messages: list[Message]) -> bytes:
+    return b"".join(conversation.to_json(messages))
+
+
+def sent(conversation: WireConversation, messages: list[Message]) -> list[dict]:
+    return json.loads(b"[" + joined(conversation, messages) + b"]")
+
+
+def answer(*calls: str, text: str = "so") -> AssistantMessage:
+    return AssistantMessage(content=(TextBlock(text=text), *(ToolCall(id=call, name="read") for call in calls)))
+
+
+def result(call_id: str, text: str = "done") -> ToolResultMessage:
+    return ToolResultMessage(call_id=call_id, tool_name="read", content=(TextBlock(text=text),))
+
+
+@pytest.mark.slow
+@given(conversations(max_turns=5))
+def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Message]) -> None:
+    growing = WireConversation()
+    for length in range(1, len(messages) + 1):
+        step = joined(growing, messages[:length])
+
+        assert step == joined(WireConversation(), messages[:length])
+
+
+@pytest.mark.slow
+@given(conversations(max_turns=4), conversations(max_turns=4), st.data())
+def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Message], data: st.DataObject) -> None:
+    conversation = WireConversation()
+    joined(conversation, old)
+    kept = old[: data.draw(st.integers(0, len(old)))]
+
+    assert joined(conversation, kept + new) == joined(WireConversation(), kept + new)
+    assert joined(conversation, old) == joined(WireConversation(), old)
+
+
+def test_a_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    real = request_builder.blocks_of
+    monkeypatch.setattr(request_builder, "blocks_of", lambda message: seen.append(message.id) or real(message))
+    messages: list[Message] = [user_message("go")]
+    conversation = WireConversation()
+
+    for step in range(30):
+        messages += [answer(f"c{step}"), result(f"c{step}")]
+        joined(conversation, messages)
+
+    assert sorted(seen) == sorted(message.id for message in messages)
+
+
+def test_the_two_newest_user_turns_carry_cache_marks() -> None:
+    messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
+
+    wire = sent(WireConversation(), messages)
+
+    marked = [n for n, message in enumerate(wire) for block in message["content"] if "cache_control" in block]
+    assert marked == [4, 6]
+    assert wire[6]["content"][-1]["cache_control"] == {"type": "ephemeral"}

@@ -1,5 +1,6 @@
 """Protected files that a command changes are found after it, at any depth, reported and undoable (promise 10)."""
 
+import asyncio
 import os
 import subprocess
 import time
@@ -143,7 +144,7 @@ async def test_many_changes_are_counted_and_without_a_session_nothing_is_undone(
 async def test_hooks_behind_a_link_and_shared_settings_are_watched(
     bash: BashTool, root: Path, warnings: list[str], before: str, command: str, words: str
 ) -> None:
-    subprocess.run(["bash", "-c", before], cwd=root, check=True)
+    await asyncio.to_thread(subprocess.run, ["bash", "-c", before], cwd=root, check=True)
 
     await call(bash, command=command)
 
