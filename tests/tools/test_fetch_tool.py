@@ -153,7 +153,7 @@ async def test_neither_a_page_nor_the_address_of_a_redirect_ends_the_frame(fetch
         ("/a", "Location: /a", b"", "more than 8 redirects"),
     ],
 )
-async def test_what_is_no_page_of_text_is_an_error_with_its_reason(
+async def test_an_answer_that_cannot_be_read_as_text_is_an_error_with_its_reason(
     fetch: FetchTool, site: Site, path: str, header: str, body: bytes, words: str
 ) -> None:
     site.serve(path, body, "", header, status="307 Temporary Redirect" if "Location" in header else "200 OK")
