@@ -50,7 +50,7 @@ def made(bench: BenchMaker, *steps: object, options: GuardOptions = DIGEST, **co
     return b
 
 
-async def test_a_run_that_fills_the_window_continues_with_a_shorter_conversation(bench: BenchMaker) -> None:
+async def test_s4_91_a_run_that_fills_the_window_continues_with_a_shorter_conversation(bench: BenchMaker) -> None:
     b = made(bench, *looks(12, read=9_000), "Done.")
 
     report = await b.loop.run("Fix the tests")

@@ -50,20 +50,6 @@ async def updating(arguments: JsonObject, context: ToolContext) -> ToolResult:
     return ToolResult.of_text(f"done {context.call_id}")
 
 
-async def both_ends_first(*names: str, end_order: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """Return the events of a batch whose calls end in this order."""
-    doors = Doors()
-    bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
-    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
-        scheduler.submit_all(calls(*names))
-        group.create_task(scheduler.finish())
-        await doors.until(*end_order)
-        for name in end_order:
-            doors.open(name)
-            await asyncio.sleep(0)
-    return event_sequence(bench.events())
-
-
 # --- execute_tool_calls -----------------------------------------------------------------------------------------------
 
 
@@ -96,22 +82,6 @@ async def test_s2_2_s2_3_s2_11_all_calls_of_the_message_run_in_its_order_and_wit
     assert [message.call_id for message in full.tool_results] == ["c0", "c1", "c2", "c3"]
 
 
-async def test_s2_4_all_starts_are_published_in_call_order_before_any_tool_runs() -> None:
-    bus = ValidatingBus(LITERAL)
-    seen: list[list[str]] = []
-
-    async def look(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        told = [envelope.event for envelope in subscription.drain()]
-        seen.append([event.call_id for event in told if isinstance(event, ToolStarted)])
-        return ToolResult()
-
-    with bus.subscribe(merge=False) as subscription:
-        asked = message_of(*calls("act", "nothing", "act"))
-        await execute_tool_calls([ScriptedTool(behaviour=look)], asked, bus=bus, options=LITERAL)
-
-    assert seen == [["c0", "c1", "c2"], []]
-
-
 async def test_s2_5_all_calls_run_concurrently() -> None:
     doors = Doors()
     bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
@@ -139,47 +109,6 @@ async def test_s2_6_each_partial_result_is_published_immediately_as_one_update_o
         await execute_tool_calls([ScriptedTool(behaviour=update)], calls("act"), bus=bus, options=LITERAL)
 
     assert seen == ["c0 one", "c0 two"]
-
-
-async def test_s2_7_when_all_calls_have_ended_their_ends_and_messages_are_published_in_call_order() -> None:
-    told = await both_ends_first("act", "act", "act", end_order=("c2", "c0", "c1"))
-
-    assert told[3:] == [one for name in ("c0", "c1", "c2") for one in end_of(name, "act", f"through {name}")]
-
-
-async def test_s2_8_all_starts_then_all_updates_then_the_ends() -> None:
-    asked = [call("act", f"c{number}", updates=number) for number in range(3)]
-    tools = [ScriptedTool(behaviour=updating)]
-
-    ran = await run(tools, [*asked, call("nothing", "c3")], LITERAL)
-
-    assert event_sequence(ran.events) == [
-        *[("Start", f"c{number}", "act", {"updates": number}) for number in range(3)],
-        ("Start", "c3", "nothing", {}),
-        ("Update", "c1", "act", "part 0"),
-        ("Update", "c2", "act", "part 0"),
-        ("Update", "c2", "act", "part 1"),
-        *end_of("c0", "act", "done c0"),
-        *end_of("c1", "act", "done c1"),
-        *end_of("c2", "act", "done c2"),
-        *end_of("c3", "nothing", "Tool nothing not found", is_error=True),
-    ]
-
-
-async def test_s2_9_there_is_one_poll_after_the_end_and_message_events() -> None:
-    bus = ValidatingBus(LITERAL)
-    polls: list[str] = []
-
-    async def steering() -> list[Any]:
-        await asyncio.sleep(0)
-        polls.append([envelope.type for envelope in subscription.drain()][-1])
-        return []
-
-    with bus.subscribe(merge=False) as subscription:
-        await execute_tool_calls([ScriptedTool()], calls("act", "act"), bus=bus, get_steering=steering, options=LITERAL)
-
-    assert polls == ["message.ended"]
-    assert (await run([ScriptedTool()], calls("act"), LITERAL)).result.steering_messages is None
 
 
 @pytest.mark.parametrize(("at_poll", "texts"), [(None, None), (1, ["stop that"])])

@@ -52,24 +52,6 @@ async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
 # --- streaming --------------------------------------------------------------------------------------------------------
 
 
-async def test_s3_1_calls_are_queued_grouped_and_run_while_the_answer_still_streams() -> None:
-    doors = Doors()
-    bench = Bench(tools_over(doors), LITERAL)
-    async with bench.scheduler as scheduler:
-        for name, call_id in (("look", "a"), ("act", "b"), ("look", "c")):
-            scheduler.submit(call(name, call_id))
-        await doors.until("a", "c")
-        assert [event.call_id for event in bench.events(ToolQueued)] == ["a", "b", "c"]
-        assert bench.started() == ["a", "c"]
-        doors.open("c")
-        await bench.until(ToolEnded)
-        assert bench.ended() == {"c": "ok"}
-        doors.open("a", "b")
-        result = await scheduler.finish()
-
-    assert [message.call_id for message in result.tool_results] == ["a", "b", "c"]
-
-
 async def test_s3_2_callers_can_inspect_the_queue_the_groups_and_the_ordered_results() -> None:
     doors = Doors()
     bench = Bench(tools_over(doors), LITERAL)
