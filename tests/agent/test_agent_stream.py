@@ -20,7 +20,6 @@ from tui_agent.agent import (
     ToolCallEnd,
     ToolCallStart,
 )
-from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import RunEnded
 from tui_agent.providers import call, reply
 from tui_agent.tools.bash_tool import BashTool
@@ -29,10 +28,6 @@ from tui_agent.tools.workspace import Workspace
 from .harness import BenchMaker, ScriptedTool
 
 Leave = Callable[[AgentLoop], Awaitable[None]]
-
-
-async def _all(loop: AgentLoop, text: str = "Go") -> list[AgentStreamEvent]:
-    return [event async for event in loop.stream(text)]
 
 
 async def leave_by_break(loop: AgentLoop) -> None:
@@ -249,17 +244,3 @@ async def test_an_abandoned_run_leaves_no_process(bench: BenchMaker, tmp_path: P
     assert len(pids) == 2
     assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids)
     assert [result.is_error for result in b.results] == [True]
-
-
-async def test_the_reader_gets_the_exceptions_of_the_run(bench: BenchMaker) -> None:
-    held = ScriptedTool("change").hold()
-    b = bench([reply(call("change")), "Done."], held)
-
-    with pytest.raises(ConfigurationError, match="empty message"):
-        await _all(b.loop, " ")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await held.started.wait()
-        with pytest.raises(AlreadyRunningError):
-            await _all(b.loop)
-        held.go_on.set()

@@ -298,11 +298,6 @@ def test_a_call_passes_few_files() -> None:
     assert len(visits_of_a_call()) <= MOST_VISITS
 
 
-async def test_two_tools_with_one_name_are_refused_before_anything_happens() -> None:
-    with pytest.raises(ConfigurationError):
-        await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=ValidatingBus())
-
-
 async def test_two_calls_with_one_id_are_refused_before_any_event() -> None:
     bus, tool = ValidatingBus(), ScriptedTool()
 
