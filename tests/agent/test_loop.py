@@ -33,7 +33,7 @@ async def test_pauses_count_as_steps(bench: BenchMaker) -> None:
     assert len(b.provider.requests) == 3
 
 
-async def test_calls_of_a_truncated_answer_do_not_run_and_the_run_continues(bench: BenchMaker) -> None:
+async def test_s1_21_calls_of_a_truncated_answer_do_not_run_and_the_run_continues(bench: BenchMaker) -> None:
     change = ScriptedTool("change")
     cut = reply("Writing", Call("change", {"n": 1}), Call("change", {}, cut=True), stop_reason="max_tokens")
     b = bench([cut, "Shorter then."], change)

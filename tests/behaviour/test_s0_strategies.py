@@ -26,7 +26,7 @@ from tui_agent.execution import (
 )
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import AgentEvent, ToolEnded, ToolProgress, ToolQueued, ToolStarted, ToolUpdated
-from tui_agent.protocol.messages import JsonObject, TextBlock, ToolCall, now_ms
+from tui_agent.protocol.messages import JsonObject, TextBlock, now_ms
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
 STRATEGIES: list[Strategy] = [Sequential(), Parallel(), Batched(2)]
@@ -219,13 +219,14 @@ def told_by(act: Any) -> tuple[Any, list[AgentEvent]]:
         return given, [envelope.event for envelope in subscription.drain()]
 
 
-async def test_s0_21_a_skip_needs_no_arguments_and_produces_an_error_and_its_own_events() -> None:
-    message, told = told_by(lambda bus: skip_tool_call(ToolCall(id="c0", name="act"), bus))
+async def test_s0_21_s2_13_a_skip_produces_an_error_and_its_own_events() -> None:
+    message, told = told_by(lambda bus: skip_tool_call(call("act", "c0", n=1), bus))
 
     assert message.is_error
     assert message.text.startswith(SKIPPED)
     assert [event.type for event in told] == ["tool.queued", "tool.ended", "message.started", "message.ended"]
     assert event_sequence(told) == end_of("c0", "act", message.text, is_error=True)
+    assert told[0].args_raw == {"n": 1}
 
 
 async def test_s0_22_neither_the_tool_nor_a_hook_runs_for_a_skipped_call() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.event_sequences import end_of, event_sequence
 from tests.execution.bench import Bench
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run
 from tests.support.table import table
@@ -124,19 +123,6 @@ async def test_s2_10_s2_12_s2_23_the_outcome_has_the_steering_messages_or_none_a
 
 
 # --- skip_tool_call ---------------------------------------------------------------------------------------------------
-
-
-async def test_s2_13_a_public_helper_answers_a_skipped_call_and_publishes_its_events() -> None:
-    bus = ValidatingBus(LITERAL)
-    with bus.subscribe(merge=False) as subscription:
-        message = skip_tool_call(call("act", "c0", n=1), bus)
-        told = [envelope.event for envelope in subscription.drain()]
-
-    assert message.is_error
-    assert message.text.startswith("Skipped due to queued user message.")
-    assert event_sequence(told) == end_of("c0", "act", message.text, is_error=True)
-    assert told[0].type == "tool.queued"
-    assert told[0].args_raw == {"n": 1}
 
 
 async def test_s2_14_the_parallel_path_does_not_use_it_and_interruptible_paths_may() -> None:

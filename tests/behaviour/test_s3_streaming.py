@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pytest
 
 import tui_agent
 from tests.agent.harness import BenchMaker
@@ -68,19 +67,6 @@ async def test_s3_2_callers_can_inspect_the_queue_the_groups_and_the_ordered_res
         doors.open("c0", "c1", "c2", "c3")
 
     assert [event.index for event in sorted(bench.events(ToolEnded), key=lambda event: event.index)] == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(("safe", "together"), [(True, ["c0", "c1"]), (False, ["c0"])])
-async def test_s3_3_each_tool_declares_whether_its_calls_may_run_concurrently(safe: bool, together: list[str]) -> None:
-    doors = Doors()
-    bench = Bench([ScriptedTool(behaviour=doors, safe=safe)], LITERAL)
-    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
-        scheduler.submit_all(calls("act", "act"))
-        group.create_task(scheduler.finish())
-        await doors.until("c0")
-        await settled()
-        assert doors.arrived == together
-        doors.open("c0", "c1")
 
 
 SAFE: dict[str, JsonObject] = {
@@ -344,14 +330,6 @@ def test_s3_22_compaction_can_shorten_long_results_later() -> None:
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-async def next_request(bench: BenchMaker, tool: AgentTool, **config: Any) -> str:
-    """Return the message that the model receives after a call of `tool`; the run continues."""
-    b = bench([reply(said_call(tool.name)), "I see."], tool, options=LITERAL, **config)
-    report = await b.loop.run("Go")
-    assert report.reason == "done"
-    return b.sent(1)[-1]
-
-
 async def test_s3_23_a_validation_error_reaches_the_model_which_can_retry(bench: BenchMaker) -> None:
     class Picky(AgentTool):
         """Tool that requires a path."""
@@ -366,12 +344,6 @@ async def test_s3_23_a_validation_error_reaches_the_model_which_can_retry(bench:
 
     assert b.sent(1)[-1].startswith("tool_result: Invalid arguments for picky:\n- arguments: 'path' is a required")
     assert tool.runs == [{"path": "x"}]
-
-
-async def test_s3_24_a_denial_reaches_the_model_which_can_adapt(bench: BenchMaker) -> None:
-    policy = FakePolicy({"act": "deny"})
-
-    assert await next_request(bench, AgentTool("act"), policy=policy) == "tool_result: Permission denied: act is deny"
 
 
 def is_running(pid: int) -> bool:

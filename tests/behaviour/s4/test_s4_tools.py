@@ -90,7 +90,7 @@ async def test_s4_60_an_unknown_tool_is_published_with_a_warning_reported_and_an
         (PermissionMode.DENY, None, "denied_policy"),
     ],
 )
-async def test_s4_61_the_policy_allows_asks_or_denies(
+async def test_s1_18_s4_61_the_policy_allows_asks_or_denies_and_ask_waits_for_the_user(
     bench: BenchMaker, literal: ExecutionOptions, mode: PermissionMode, answer: str | None, status: str
 ) -> None:
     asked: list[str] = []
