@@ -1,7 +1,6 @@
 """The checker: floor, rules, read-only relaxation, mode, in this order."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,24 +228,6 @@ def test_a_search_leaves_out_what_a_rule_denies_and_an_earlier_one_does_not_allo
     assert not is_denied("secrets/public/key.pem")
     assert not is_denied("src/lib.py")
     assert not policy.denied_below(desk.tools["bash"], {"command": "ls"})("secrets/key.pem")
-
-
-def test_private_and_readable_paths(desk: Desk, tmp_path: Path) -> None:
-    policy = PermissionPolicy(desk.root, private_paths=(tmp_path,), readable_paths=(tmp_path / "kept",))
-    read = desk.tools["read"]
-
-    assert policy.check(read, {"path": str(tmp_path / "x")}).source == "floor"
-    assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"
-
-
-def test_git_asks_in_an_untrusted_folder(desk: Desk) -> None:
-    untrusted = PermissionPolicy(desk.root, is_trusted=False)
-
-    decision = untrusted.check(desk.tools["bash"], {"command": "ls && git status"})
-    assert decision.decision == "ask"
-    assert [part.decision for part in decision.parts] == ["allow", "ask"]
-    assert untrusted.check(desk.tools["bash"], {"command": "ls && git --version"}).decision == "allow"
-    assert desk.policy().check(desk.tools["bash"], {"command": "ls && git status"}).decision == "allow"
 
 
 @table(

@@ -34,19 +34,6 @@ from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolResultMessage
 from tui_agent.providers import ScriptedProvider, Think, Wait, call, reply
 
 
-async def test_s4_1_the_loop_requests_answers_until_one_has_no_calls(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
-    b = bench(
-        [reply(call("look", n=1)), reply(call("look", n=2)), "Done.", "never"], ScriptedTool("look"), options=literal
-    )
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.step_count, b.provider.left) == ("done", 3, 1)
-    assert b.sent(2) == ["user: Go", "assistant: ", "tool_result: look 1", "assistant: ", "tool_result: look 2"]
-
-
 async def test_s4_3_s4_42_s4_87_s4_88_results_return_under_their_ids_and_a_step_without_calls_ends_the_run(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
@@ -79,20 +66,6 @@ async def test_s4_4_s4_44_the_limits_of_a_run_are_enforced_and_at_least_one_step
     assert (report.reason, report.step_count, len(tool.runs)) == ("max_steps", 1, 1)
     assert (await bench(["Hi."], max_steps=1).loop.run("Go")).reason == "done"
     assert (await tripped.loop.run("Go")).reason == "guardrail"
-
-
-async def test_s4_5_runs_steps_and_tools_publish_events(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), options=literal)
-
-    await b.loop.run("Go")
-
-    wanted = ["run.started", "step.started", "step.ended", "tool.started", "tool.ended", "step.started", "step.ended"]
-    assert [
-        kind for kind in b.types() if kind.startswith(("run.", "step.")) or kind in ("tool.started", "tool.ended")
-    ] == [
-        *wanted,
-        "run.ended",
-    ]
 
 
 def test_s4_7_the_loop_knows_no_network_and_no_credentials() -> None:
@@ -205,7 +178,7 @@ async def test_s4_38_input_is_a_text_blocks_or_messages(bench: BenchMaker) -> No
     assert asked[2:] == whole
 
 
-async def test_s4_40_the_order_of_a_step(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_5_s4_40_the_order_of_a_step_and_its_events(bench: BenchMaker, literal: ExecutionOptions) -> None:
     order: list[str] = []
 
     class NotingGuardrail(FakeGuardrail):
@@ -235,6 +208,9 @@ async def test_s4_40_the_order_of_a_step(bench: BenchMaker, literal: ExecutionOp
     assert (kept.model, kept.usage) == ("scripted-model", Usage(input_tokens=10, output_tokens=5))
     assert kept.latency_ms is not None
     types = b.types()
+    wanted = ["run.started", "step.started", "step.ended", "tool.started", "tool.ended", "step.started", "step.ended"]
+    shown = [kind for kind in types if kind.startswith(("run.", "step.")) or kind in ("tool.started", "tool.ended")]
+    assert shown == [*wanted, "run.ended"]
     assert types.index("message.ended", 3) < types.index("step.ended") < types.index("tool.started")
 
 
@@ -353,7 +329,9 @@ async def test_s4_13_s4_46_streaming_gives_the_same_run_and_done_comes_last(
     assert b.texts == twin.texts
 
 
-async def test_s4_84_messages_alternate(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_1_s4_84_requests_follow_one_another_until_an_answer_has_no_calls_and_messages_alternate(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
     b = bench(
         [reply(call("look"), call("gone")), reply(call("look")), "Done.", "Again."],
         ScriptedTool("look"),

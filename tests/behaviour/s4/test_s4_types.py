@@ -73,42 +73,32 @@ async def test_s4_9_a_running_call_knows_its_step_its_id_its_signal_and_its_metr
     }
 
 
-async def test_s4_10_a_run_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    b = bench([reply("Look.", call("look")), "Done."], ScriptedTool("look"), options=literal)
-
-    report = await b.loop.run("Go")
-
-    steps = report.steps
-    assert (report.model, report.reason, report.user_message, report.final_text) == (
-        "scripted-model",
-        "done",
-        "Go",
-        "Done.",
-    )
-    assert (report.error, report.step_count, report.tool_call_count) == (None, 2, 1)
-    assert report.total_usage == Usage(input_tokens=20, output_tokens=10)
-    assert report.total_llm_time_ms == sum(step.llm_latency_ms for step in steps)
-    assert report.total_tool_time_ms == sum(step.tool_total_ms for step in steps)
-    assert 0 < report.total_llm_time_ms <= report.total_ms
-    assert AgentRunReport.model_validate_json(report.model_dump_json()) == report
-
-
-async def test_s4_11_a_step_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_10_s4_11_the_report_of_a_run_and_of_its_steps_have_every_field(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
     usage = Usage(input_tokens=3, output_tokens=2)
     b = bench(
-        [reply(call("look"), call("look"), usage=usage), reply("Done.", stop_reason="stop_sequence")],
+        [reply("Look.", call("look"), call("look"), usage=usage), reply("Done.", stop_reason="stop_sequence")],
         ScriptedTool("look"),
         options=literal,
     )
 
-    first, second = (await b.loop.run("Go")).steps
+    report = await b.loop.run("Go")
 
+    said = (report.model, report.reason, report.user_message, report.final_text)
+    assert said == ("scripted-model", "done", "Go", "Done.")
+    assert (report.error, report.step_count, report.tool_call_count) == (None, 2, 2)
+    assert report.total_usage == Usage(input_tokens=13, output_tokens=7)
+    assert report.total_llm_time_ms == sum(step.llm_latency_ms for step in report.steps)
+    assert report.total_tool_time_ms == sum(step.tool_total_ms for step in report.steps)
+    assert 0 < report.total_llm_time_ms <= report.total_ms
+    assert AgentRunReport.model_validate_json(report.model_dump_json()) == report
+    first, second = report.steps
     assert (first.index, first.type, first.usage, first.finish_reason) == (0, "initial", usage, "tool_use")
     assert (second.index, second.type, second.finish_reason) == (1, "tool_followup", "stop_sequence")
     assert first.tool_total_ms == sum(made.latency_ms for made in first.tool_calls)
     assert first.llm_latency_ms > 0
-    assert len(first.tool_calls) == 2
-    assert second.tool_calls == ()
+    assert (len(first.tool_calls), second.tool_calls) == (2, ())
 
 
 async def test_s4_12_a_call_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:

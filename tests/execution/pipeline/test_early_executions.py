@@ -10,7 +10,7 @@ import pytest
 from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, FakePolicy, ScriptedTool, call
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import EarlyExecutions, ExecutionOptions, HookBus, ToolScheduler
+from tui_agent.execution import EarlyExecutions, ExecutionOptions, HookBus, SteeringGetter, ToolScheduler
 from tui_agent.protocol.events import FileChanged, ToolEnded, ToolOutput, ToolProgress, ToolStarted
 from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import JsonObject, ToolCall, ToolResultMessage, UserMessage, user_message
@@ -225,6 +225,17 @@ async def test_a_call_discarded_before_its_turn_passes_its_claim_on() -> None:
 
 # --- calls with effects -----------------------------------------------------------------------------------------------
 
+
+def taking(messages: list[UserMessage]) -> SteeringGetter:
+    """Return a getter that takes all waiting messages."""
+
+    async def take() -> list[UserMessage]:
+        taken, messages[:] = list(messages), []
+        return taken
+
+    return take
+
+
 ALLOWED = ExecutionOptions(stream_tools="allowed", grace=0)
 
 
@@ -292,14 +303,14 @@ async def test_no_effect_starts_early_while_a_message_of_the_user_waits() -> Non
     messages = [user_message("stop", "steer")]
     turn = TwoAnswers(ScriptedTool("write"), options=ALLOWED)
 
-    async def take() -> tuple[UserMessage, ...]:
-        taken, messages[:] = tuple(messages), []
-        return taken
-
     async with (
         EarlyExecutions(turn.token, takes_effects=True) as early,
         ToolScheduler(
-            turn.executor, cancellation=turn.token, early=early, get_steering=take, steer_waits=lambda: bool(messages)
+            turn.executor,
+            cancellation=turn.token,
+            early=early,
+            get_steering=taking(messages),
+            steer_waits=lambda: bool(messages),
         ) as scheduler,
     ):
         scheduler.submit(call("write", "a", n=1))
@@ -318,10 +329,6 @@ def test_a_message_interrupts_a_call_that_took_over_a_running_effect() -> None:
     async def work() -> tuple[TwoAnswers, tuple[UserMessage, ...] | None, float]:
         messages = list[UserMessage]()
 
-        async def take() -> tuple[UserMessage, ...]:
-            taken, messages[:] = tuple(messages), []
-            return taken
-
         async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
             await context.cancellation.wait()
             return ToolResult.of_text("half")
@@ -333,7 +340,7 @@ def test_a_message_interrupts_a_call_that_took_over_a_running_effect() -> None:
         async with EarlyExecutions(turn.token, takes_effects=True) as early:
             await turn.break_off(early, call("write", "a", n=1))
             async with ToolScheduler(
-                turn.executor, cancellation=turn.token, early=early, get_steering=take
+                turn.executor, cancellation=turn.token, early=early, get_steering=taking(messages)
             ) as scheduler:
                 scheduler.submit(call("write", "b", n=1))
                 scheduler.submit(call("other", "c", n=1))
@@ -355,10 +362,6 @@ def test_a_message_interrupts_a_call_that_took_over_a_running_effect() -> None:
 async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_between(obstacle: str) -> None:
     messages, told, gate = list[UserMessage](), list[str](), asyncio.Event()
 
-    async def take() -> tuple[UserMessage, ...]:
-        taken, messages[:] = tuple(messages), []
-        return taken
-
     async def wait(arguments: JsonObject, context: ToolContext) -> ToolResult:
         await gate.wait()
         return ToolResult.of_text("seen")
@@ -371,7 +374,11 @@ async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_betw
     ) as early:
         await turn.break_off(early, call("write", "a", n=1))
         async with ToolScheduler(
-            turn.executor, cancellation=turn.token, early=early, get_steering=take, steer_waits=lambda: bool(messages)
+            turn.executor,
+            cancellation=turn.token,
+            early=early,
+            get_steering=taking(messages),
+            steer_waits=lambda: bool(messages),
         ) as scheduler:
             # The write waits for the look.
             scheduler.submit(call("look", "r", n=2))
