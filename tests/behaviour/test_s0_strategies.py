@@ -307,7 +307,7 @@ async def test_s0_29_a_tool_receives_id_name_a_new_child_token_and_two_callbacks
     assert first.cancel.parent is token
 
 
-async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_no_other() -> None:
+async def test_s0_30_s2_27_a_cancelled_run_reaches_every_call_and_a_cancelled_call_no_other() -> None:
     contexts: dict[str, ToolContext] = {}
 
     async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -331,7 +331,7 @@ async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_no_
     assert set(bench.ended()) == {"c0", "c1", "c2"}
 
 
-async def test_s0_31_s0_32_s0_34_hooks_hear_an_update_before_and_after_its_event_and_suppress_it() -> None:
+async def test_s0_31_s0_32_s0_34_s2_6_hooks_hear_an_update_before_and_after_its_event_and_suppress_it() -> None:
     heard: list[Any] = []
     bus = ValidatingBus(literal(Sequential()))
     hooks = HookBus()

@@ -22,7 +22,7 @@ from tui_agent.execution import (
     validate_tool_arguments,
 )
 from tui_agent.protocol.errors import InvalidArgumentsError
-from tui_agent.protocol.events import ToolEnded, ToolStarted, ToolUpdated
+from tui_agent.protocol.events import ToolUpdated
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, ThinkingBlock, ToolCall, user_message
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
@@ -91,23 +91,6 @@ async def test_s2_5_all_calls_run_concurrently() -> None:
         await doors.until(*names)
         assert bench.ended() == {}
         doors.open(*names)
-
-
-async def test_s2_6_each_partial_result_is_published_immediately_as_one_update_of_its_call() -> None:
-    bus = ValidatingBus(LITERAL)
-    seen: list[str] = []
-
-    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        for text in ("one", "two"):
-            context.on_update(ToolResult.of_text(text))
-            told = [envelope.event for envelope in subscription.drain()]
-            seen.extend(f"{e.call_id} {e.partial.text}" for e in told if isinstance(e, ToolUpdated))
-        return ToolResult()
-
-    with bus.subscribe(merge=False) as subscription:
-        await execute_tool_calls([ScriptedTool(behaviour=update)], calls("act"), bus=bus, options=LITERAL)
-
-    assert seen == ["c0 one", "c0 two"]
 
 
 @pytest.mark.parametrize(("at_poll", "texts"), [(None, None), (1, ["stop that"])])
@@ -249,24 +232,3 @@ async def test_s2_26_updates_are_reported_synchronously_any_number_of_times(coun
 
     assert given == [None] * count
     assert [event.n for event in ran.of(ToolUpdated)] == list(range(1, count + 1))
-
-
-async def test_s2_27_the_stop_signal_reaches_the_tool() -> None:
-    heard: list[str] = []
-
-    async def heed(tool_call_id: str, args: JsonObject, signal: Any, on_update: Any) -> str:
-        await signal.wait()
-        heard.append(f"{signal.is_set()}")
-        return "stopped early"
-
-    bench = Bench([from_function(heed, name="heed", description="heeds")], LITERAL)  # pyright: ignore
-    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
-        scheduler.submit_all(calls("heed"))
-        finishing = group.create_task(scheduler.finish())
-        await bench.until(ToolStarted)
-        await asyncio.sleep(0)
-        bench.token.cancel("esc")
-
-    assert heard == ["True"]
-    assert "stopped early" in finishing.result().tool_results[0].text
-    assert [event.status for event in bench.events(ToolEnded)] == ["cancelled"]

@@ -141,7 +141,7 @@ def test_s0_6_s0_7_s0_8_rust_loop_in_batches_polls_between_them() -> None:
     ]
 
 
-def test_s1_25_permissioned_checks_all_calls_before_any_runs_except_those_started_with_the_answer() -> None:
+def test_s1_3_s1_25_permissioned_checks_all_calls_before_any_runs_except_those_started_with_the_answer() -> None:
     assert events_of(ExecutionOptions.preset("permissioned"), finds_at=1) == [
         "batch auto",
         "queued look",

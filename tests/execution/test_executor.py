@@ -29,7 +29,6 @@ from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, ToolEnded
-from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -60,45 +59,6 @@ class Order:
     def _approve(self, request: Any) -> ApprovalDecision:
         self.heard.append("person")
         return APPROVING
-
-
-@pytest.mark.parametrize(
-    ("position", "heard"),
-    [
-        ("before_permission", ["before", "person", "tool", "after", "observer"]),
-        ("after_permission", ["person", "before", "tool", "after", "observer"]),
-        ("before_lookup", ["before", "person", "tool", "after", "observer"]),
-    ],
-)
-async def test_the_parts_of_the_pipeline_are_asked_in_their_order(position: Any, heard: list[str]) -> None:
-    order = Order()
-    options = ExecutionOptions(pre_hook_position=position)
-
-    await run([order.tool], [call()], options, hooks=order.hooks, policy=FakePolicy({"act": "ask"}), gate=order.gate)
-
-    assert order.heard == heard
-
-
-async def test_rewriting_after_the_approval_asks_the_user_about_the_new_arguments() -> None:
-    asked: list[JsonObject] = []
-    hooks = HookBus()
-    hooks.before_tool(lambda question: ModifyArguments({"b": 2}))
-
-    def approve(request: Any) -> ApprovalDecision:
-        asked.append(request.args)
-        return APPROVING
-
-    ran = await run(
-        [ScriptedTool()],
-        [call(a=1)],
-        ExecutionOptions(pre_hook_position="after_permission"),
-        hooks=hooks,
-        policy=FakePolicy({"act": "ask"}),
-        gate=ApprovalGate(approver=approve),
-    )
-
-    assert asked == [{"a": 1}, {"b": 2}]
-    assert ran.texts == ["act {'b': 2}"]
 
 
 async def test_after_an_answer_the_call_waits_for_effects_and_is_decided_once_more() -> None:

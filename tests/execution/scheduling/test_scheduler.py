@@ -150,36 +150,6 @@ async def test_reads_continue_during_a_question_and_a_wider_answer_settles_all()
     assert sorted(event.by for event in bench.events(ApprovalResolved)) == ["policy", "policy", "user"]
 
 
-async def test_a_link_made_by_an_earlier_call_is_checked_as_it_is_then() -> None:
-    target = ["/w/safe"]
-    asked: list[Any] = []
-    answered = asyncio.Event()
-
-    async def relink(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await answered.wait()
-        target[0] = "/w/.git/hooks"
-        return ToolResult()
-
-    def approve(request: Any) -> ApprovalDecision:
-        asked.append(request.targets)
-        answered.set()
-        return ApprovalDecision(decision="approve" if request.targets == ("/w/safe",) else "deny")
-
-    policy = FakePolicy({"write": "ask"}, targets=lambda arguments: (target[0],))
-    write = ScriptedTool("write")
-
-    ran = await run(
-        [ScriptedTool("shell", relink), write],
-        calls("shell", "write"),
-        policy=policy,
-        gate=ApprovalGate(approver=approve),
-    )
-
-    assert asked == [("/w/safe",), ("/w/.git/hooks",)]
-    assert ran.statuses == ["ok", "denied_user"]
-    assert write.calls == []
-
-
 async def test_delivered_steering_is_not_lost_by_a_cancellation() -> None:
     doors = Doors()
     steering = Steering(at_poll=1)
@@ -233,6 +203,7 @@ async def test_a_call_that_a_hook_rewrites_after_its_approval_waits_for_its_new_
             gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
 
     assert doors.arrived == ["c1", "c0"]
+    assert [event.args for event in bench.events(ApprovalRequested)] == [{"path": "/a"}, {"path": "/b"}]
 
 
 def test_time_is_added_to_the_limit_and_each_new_limit_is_published() -> None:
