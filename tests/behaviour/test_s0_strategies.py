@@ -405,17 +405,6 @@ async def test_s0_38_an_unknown_tool_produces_exactly_this_text_and_the_full_seq
     assert heard == [("before", "c0"), ("after", "c0")]
 
 
-async def test_s0_39_the_end_names_the_run_of_a_sub_agent_and_none_for_other_tools() -> None:
-    async def delegate(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        return ToolResult(child_run_id="run_child")
-
-    tools = [ScriptedTool("agent", delegate), ScriptedTool()]
-    ran = await run(tools, calls("agent", "act", "nothing"), literal(Parallel()))
-
-    ends = {event.call_id: event.child_run_id for event in ran.of(ToolEnded)}
-    assert ends == {"c0": "run_child", "c1": None, "c2": None}
-
-
 @table(("name", "is_error"), [("act", False), ("fail", True), ("nothing", True)])
 async def test_s0_40_the_after_hook_runs_between_end_and_message(name: str, is_error: bool) -> None:
     bus = ValidatingBus(literal(Sequential()))

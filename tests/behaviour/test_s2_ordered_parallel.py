@@ -9,7 +9,6 @@ import pytest
 
 from tests.execution.bench import Bench
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run
-from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import (
     ExecutionOptions,
@@ -18,7 +17,6 @@ from tui_agent.execution import (
     as_tool,
     execute_tool_calls,
     from_function,
-    skip_tool_call,
     validate_tool_arguments,
 )
 from tui_agent.protocol.errors import InvalidArgumentsError
@@ -94,7 +92,7 @@ async def test_s2_5_all_calls_run_concurrently() -> None:
 
 
 @pytest.mark.parametrize(("at_poll", "texts"), [(None, None), (1, ["stop that"])])
-async def test_s2_10_s2_12_s2_23_the_outcome_has_the_steering_messages_or_none_and_no_call_is_skipped(
+async def test_s2_10_s2_12_s2_14_s2_23_the_outcome_has_the_steering_messages_or_none_and_no_call_is_skipped(
     at_poll: int | None, texts: Any
 ) -> None:
     ran = await run([ScriptedTool()], calls("act", "act", "act"), LITERAL, steering=Steering(at_poll))
@@ -106,22 +104,6 @@ async def test_s2_10_s2_12_s2_23_the_outcome_has_the_steering_messages_or_none_a
 
 
 # --- skip_tool_call ---------------------------------------------------------------------------------------------------
-
-
-async def test_s2_14_the_parallel_path_does_not_use_it_and_interruptible_paths_may() -> None:
-    waiting = [user_message("stop", "steer")]
-    parallel = await run([ScriptedTool()], calls("act", "act"), LITERAL, steering=Steering(at_poll=1))
-
-    bus = ValidatingBus(LITERAL)
-    first, rest = call("act", "c0"), calls("x", "act", "act")[1:]
-    done = await execute_tool_calls(
-        [ScriptedTool()], [first], bus=bus, get_steering=lambda: list(waiting), options=LITERAL
-    )
-    skipped = [skip_tool_call(one, bus, index=1 + number) for number, one in enumerate(rest)]
-
-    assert not any("Skipped" in text for text in parallel.texts)
-    assert done.steering_messages
-    assert [message.call_id for message in (*done.tool_results, *skipped)] == ["c0", "c1", "c2"]
 
 
 # --- validate_tool_arguments ------------------------------------------------------------------------------------------
@@ -217,18 +199,3 @@ async def test_s2_24_a_plain_four_argument_tool_works() -> None:
     assert other.texts == ["c1 dogs False"]
     assert as_tool(SearchWeb()).name == "search_web"
     assert validate_tool_arguments(SearchWeb(), call("search_web", query="cats")) == {"query": "cats"}
-
-
-@table("count", [0, 1, 50])
-async def test_s2_26_updates_are_reported_synchronously_any_number_of_times(count: int) -> None:
-    given: list[Any] = []
-
-    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        tell: Any = context.on_update
-        given.extend([tell(ToolResult.of_text(str(number))) for number in range(count)])
-        return ToolResult()
-
-    ran = await run([ScriptedTool(behaviour=update)], calls("act"), LITERAL)
-
-    assert given == [None] * count
-    assert [event.n for event in ran.of(ToolUpdated)] == list(range(1, count + 1))

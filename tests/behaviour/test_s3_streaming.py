@@ -26,6 +26,7 @@ from tui_agent.protocol.events import (
     ToolOutput,
     ToolProgress,
     ToolQueued,
+    ToolUpdated,
 )
 from tui_agent.protocol.hooks import DenyCall
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage, user_message
@@ -234,15 +235,23 @@ async def test_s3_16_progress_names_its_call_and_has_a_type() -> None:
 
 
 @table("count", [0, 1, 100])
-async def test_s3_17_progress_may_be_reported_any_number_of_times_beside_the_result(count: int) -> None:
+async def test_s2_26_s3_17_updates_and_progress_may_be_reported_any_number_of_times_beside_the_result(
+    count: int,
+) -> None:
+    given: list[Any] = []
+
     async def tell(arguments: JsonObject, context: ToolContext) -> Any:
+        update: Any = context.on_update
         for number in range(count):
             context.progress(f"step {number}")
+            given.append(update(ToolResult.of_text(str(number))))
         return {"data": "the value"}
 
     ran = await run([ScriptedTool(behaviour=tell)], calls("act"), LITERAL)
 
+    assert given == [None] * count
     assert len(ran.of(ToolProgress)) == count
+    assert [event.n for event in ran.of(ToolUpdated)] == list(range(1, count + 1))
     assert ran.texts == ["the value"]
 
 

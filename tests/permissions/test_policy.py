@@ -106,8 +106,6 @@ def test_the_floor_is_what_nothing_can_override(
 @table(
     ("tool", "arguments", "rule"),
     [
-        ("bash", {"command": "make all"}, "bash(make:*)"),
-        ("bash", {"command": "pytest -q tests"}, "bash(pytest:*)"),
         ("bash", {"command": "npm run build -- -x"}, "bash(npm run build:*)"),
         ("bash", {"command": "make all && ls | head"}, "bash(make:*)"),
         ("bash", {"command": "make a && make b"}, "bash(make:*)"),
@@ -117,10 +115,6 @@ def test_the_floor_is_what_nothing_can_override(
         ("bash", {"command": "make > out.txt"}, None),
         ("bash", {"command": "cat /etc/hostname"}, "bash(cat /etc/hostname)"),
         ("bash", {"command": "rm -rf build"}, "bash(rm -rf build)"),
-        ("bash", {"command": "rm -rf $X"}, None),
-        ("bash", {"command": "python3 x.py"}, None),
-        ("bash", {"command": "touch $X"}, None),
-        ("bash", {"command": "if then fi ((("}, None),
         ("bash", {"command": "ls"}, None),
         ("bash", {"command": "; ".join(f"touch {n}" for n in range(9))}, None),
         ("write", {"path": "src/new.py"}, "edit(/**)"),

@@ -136,15 +136,6 @@ async def test_s4_72_a_stored_decision_counts_first_and_once_then_the_approver(
     assert (again.by, again.decision.decision) == ("user", "deny"), "it is used up"
 
 
-async def test_s4_72_without_an_approver_the_answer_is_no(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    b = bench([reply(call("change")), "Done."], ScriptedTool("change"), options=literal, policy=FakePolicy())
-
-    await b.loop.run("Go")
-
-    assert b.results[0].is_error
-    assert "no approver is available" in b.results[0].text
-
-
 @pytest.mark.parametrize(
     ("decision", "status", "text", "runs"),
     [
