@@ -233,10 +233,9 @@ async def test_a_checkpoint_that_cannot_be_stored_is_a_warning(bench: BenchMaker
     assert b.ended.reason == "done"
 
 
-async def _question(loop: AgentLoop, *, after: str = "") -> str:
-    """Return the id of the first pending question other than `after`, once there is one."""
+async def _question(loop: AgentLoop) -> str:
+    """Return the id of the first pending question, once there is one."""
     while True:
-        waiting = [request.request_id for request in loop.pending_calls if request.request_id != after]
-        if waiting and loop.running:
-            return waiting[0]
+        if loop.pending_calls and loop.running:
+            return loop.pending_calls[0].request_id
         await asyncio.sleep(0)

@@ -40,27 +40,6 @@ MOST_VISITS = 59
 reader who follows one call makes these steps, too; the figure may only fall."""
 
 
-class Order:
-    """Record of the order in which the parts of the pipeline run."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        self.hooks = HookBus()
-        self.hooks.add("before_tool", lambda question: self.heard.append("before"))
-        self.hooks.add("after_tool", lambda question: self.heard.append("after"))
-        self.hooks.add("after_tool_observer", lambda question: self.heard.append("observer"))
-        self.gate = ApprovalGate(approver=self._approve)
-        self.tool = ScriptedTool(behaviour=self._behave)
-
-    async def _behave(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        self.heard.append("tool")
-        return ToolResult()
-
-    def _approve(self, request: Any) -> ApprovalDecision:
-        self.heard.append("person")
-        return APPROVING
-
-
 async def test_after_an_answer_the_call_waits_for_effects_and_is_decided_once_more() -> None:
     policy = FakePolicy({"act": "ask"})
     stand = Stand(policy=policy, gate=ApprovalGate(approver=lambda request: APPROVING))
