@@ -28,7 +28,6 @@ from tui_agent.providers import Wait, reply
 from tui_agent.providers import call as said_call
 
 LITERAL = ExecutionOptions.preset("permissioned")
-SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
 
 def policy_of(root: Path, *rules: tuple[str, str], mode: str = "allow") -> PermissionPolicy:

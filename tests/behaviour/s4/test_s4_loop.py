@@ -77,7 +77,7 @@ def test_s4_7_the_loop_knows_no_network_and_no_credentials() -> None:
             assert not {name.split(".")[0] for name in names} & forbidden, path.name
 
 
-def test_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: BenchMaker) -> None:
+def test_s4_31_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: BenchMaker) -> None:
     history = ConversationHistory([user_message("before")], id="talk")
     b = bench([], ScriptedTool("look"), ScriptedTool("change"), system="Who.", context="What.", history=history)
 
@@ -85,10 +85,13 @@ def test_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: Benc
         AgentCreated(model="scripted-model", tools=("look", "change"), mode=b.loop.policy.mode)
     ]
     assert b.loop.history is history
-    assert [(layer.name, layer.owner) for layer in history.registry.layers()] == [
-        ("agentloop.system", "agent-loop"),
-        ("agentloop.context", "agent-loop"),
+    history.system = "Before."
+    assert [(layer.name, layer.owner, layer.priority) for layer in history.registry.layers()] == [
+        ("agentloop.system", "agent-loop", 10),
+        ("_legacy_system", "history", 50),
+        ("agentloop.context", "agent-loop", 100),
     ]
+    assert history.system == "Who.\n\nBefore.\n\nWhat."
     assert bench([], session_id="s1").loop.history.id == "s1"
     with pytest.raises(TypeError, match="provider"):
         AgentLoopConfig()  # pyright: ignore[reportCallIssue]
