@@ -25,6 +25,7 @@ from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen, report_each_layout
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
+from tui_agent.ui.dialogs.list_page import SecondPress
 from tui_agent.ui.dialogs.text_page import TextPage, fleet_help_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
@@ -41,8 +42,6 @@ TICK = 1.0
 """Seconds between two updates of the clocks."""
 PACE = 0.5
 """Least seconds between two updates of totals and timeline while only numbers change."""
-CONFIRM_SECONDS = 3.0
-"""Seconds within which a second press stops a unit."""
 MOST_LANES = 8
 """Workers below the rows; the page of workers shows all."""
 TALL = 20
@@ -102,7 +101,7 @@ class FleetScreen(ListKeys, AnyScreen):
         self._layout: RowLayout = layout_of(self.state, NARROWEST)
         self._laid_out = (NARROWEST, 0)
         self._message: tuple[str, str] = ("", "")
-        self._asked: tuple[str, float] = ("", 0.0)
+        self._second_press = SecondPress(self, clock)
         self._stopping: set[str] = set()
         self._drawn: tuple[object, ...] = ()
         self._drawn_at = float("-inf")
@@ -401,15 +400,16 @@ class FleetScreen(ListKeys, AnyScreen):
         if row.ended:
             self._say(f"Unit {row.id} has ended already.")
             return
-        now, key = self._clock(), command("fleet.stop").key_text
+        key, action = command("fleet.stop").key_text, ("stop", row.id)
         at_once = row.id in self._stopping
-        asked, asked_at = self._asked
-        if asked != row.id or now - asked_at > CONFIRM_SECONDS:
-            self._asked = (row.id, now)
+        if not self._second_press.waits_for(action):
+            self._second_press.ask(action)
             manner = "now; its step is lost" if at_once else "after its step"
             self._say(f"{key} again stops unit {row.id} {manner}.", wrong=True)
             return
-        self._asked = ("", 0.0)
+        # A key that is held down repeats, and stops nothing.
+        if not self._second_press.confirm(action):
+            return
         self._stopping.add(row.id)
         self._files.stop((row.id,), now=at_once)
         self._say(f"Unit {row.id} ends {'now' if at_once else f'after its step; {key} twice more ends it now'}.")
