@@ -160,7 +160,7 @@ async def test_some_keys_answer_some_do_nothing_and_text_goes_to_the_composer() 
 
 async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -> None:
     async with asking() as asked:
-        dialog = asked.screen.dialog
+        dialog = asked.screen
         await asked.screen.dismiss(None)
         await asked.pilot.pause()
 
@@ -199,12 +199,12 @@ async def test_a_rule_can_be_typed_and_is_shown_again_before_it_is_stored() -> N
     async with empty_app() as pilot:
         async with asking_in(pilot) as asked:
             await asked.press_in_turn("s", "e")
-            assert asked.screen.dialog.editor.text == "bash(git commit:*)"
+            assert asked.screen.editor.text == "bash(git commit:*)"
             await asked.press(*["backspace"] * 3)
             assert "No: bash(git commit" in asked.text(), "the reason is shown while the user types"
 
             await asked.press("ctrl+s")
-            assert asked.screen.dialog.step == "typing", "a refused rule is not taken"
+            assert asked.screen.step == "typing", "a refused rule is not taken"
 
             await asked.press("space", "minus", "a", ":", "*", ")")
             async with asyncio.timeout(60):
@@ -257,7 +257,7 @@ async def test_an_edited_input_is_allowed_and_an_unchanged_one_is_a_plain_yes() 
     async with empty_app() as pilot:
         async with asking_in(pilot, REQUEST.model_copy(update={"args": {"command": COMMAND, "timeout": 5}})) as asked:
             await asked.press("e")
-            assert asked.screen.dialog.editor.text == COMMAND
+            assert asked.screen.editor.text == COMMAND
             await asked.press(*" -v", "y", "n")
             await asked.paste("\x1b]52;c;eA==\x07 a\u202eb")
             await asked.press("ctrl+s")
@@ -268,7 +268,7 @@ async def test_an_edited_input_is_allowed_and_an_unchanged_one_is_a_plain_yes() 
 
         async with asking_in(pilot, FILE) as asked:
             await asked.press("e")
-            editor = asked.screen.dialog.editor
+            editor = asked.screen.editor
             assert editor.text == FILE_TEXT
             assert "You edit the content of src/price.py" in asked.text()
             coloured = {str(span.style) for row in range(5) for span in editor.get_line(row).spans}
@@ -298,7 +298,7 @@ async def test_another_editor_gets_the_text_and_its_result_is_shown_before_it_co
 
         request.done("x = 1\u202e\n", "")
         await pilot.pause()
-        assert asked.screen.dialog.editor.text == "x = 1\\u202e\n"
+        assert asked.screen.editor.text == "x = 1\\u202e\n"
         assert asked.answers == []
         await asked.press("ctrl+s")
         changed = {"path": "src/price.py", "content": "x = 1\\u202e\n"}
@@ -428,7 +428,7 @@ async def test_paging_ends_a_run_of_letters_and_text_and_pastes_answer_nothing()
             async with asking_in(pilot, LONG) as asked:
                 await asked.press("y")
                 asked.clock.now += PAUSE_SECONDS
-                while not asked.screen.dialog.body.read_to_end:
+                while not asked.screen.body.read_to_end:
                     await asked.press(paging)
                 await asked.press("y")
 
@@ -521,7 +521,7 @@ async def test_a_click_on_a_label_acts_as_its_key_but_stores_no_rule() -> None:
                 await asked.press("f1")
                 await armed(asked)
                 await click(asked, label)
-                assert asked.screen.dialog.step == "asking"
+                assert asked.screen.step == "asking"
                 last = list(pilot.app._notifications)[-1]
                 assert last.message == f"Press {key}: a click does not give this answer."
                 await asked.press(key)
@@ -537,7 +537,7 @@ async def test_a_click_needs_the_end_of_the_input_and_one_button_down_and_up_on_
             await armed(asked)
             await click(asked, "y yes")
             assert asked.answers == []
-            while not asked.screen.dialog.body.read_to_end:
+            while not asked.screen.body.read_to_end:
                 await asked.press("space")
             await click(asked, "y yes")
 
@@ -622,7 +622,7 @@ async def test_a_yes_to_a_long_input_counts_only_once_its_end_was_seen() -> None
         await walk(pilot, LONG, [("w y", unread), ("end y",)], [YES])
 
         async with asking_in(pilot, LONG) as asked:
-            body = asked.screen.dialog.body
+            body = asked.screen.body
             body.scroll_to(y=body.max_scroll_y, animate=False)
             await pilot.pause()
             await asked.press("y")
@@ -669,7 +669,7 @@ async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before
                 assert "The input is long" in asked.text()
                 await asked.press_in_turn("y", "s", "p", "e", "w", "pagedown", "end")
                 assert asked.answers == []
-                assert asked.screen.dialog.step == "asking"
+                assert asked.screen.step == "asking"
 
                 gate.set()
                 while "echo a b" not in asked.text():
@@ -678,7 +678,7 @@ async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before
                 assert asked.answers == []
                 assert "more rows" in asked.text()
 
-                while not asked.screen.dialog.body.read_to_end:
+                while not asked.screen.body.read_to_end:
                     await asked.press("pagedown")
                 await asked.press("y")
                 assert asked.answers == [YES]
@@ -691,12 +691,12 @@ async def test_a_long_input_laid_out_for_another_width_is_read_anew() -> None:
     async with asking(HUGE, size=(120, 40)) as asked:
         while "echo a b" not in asked.text():
             await asked.pilot.pause()
-        while not asked.screen.dialog.body.read_to_end:
+        while not asked.screen.body.read_to_end:
             await asked.press("pagedown")
 
         await asked.pilot.resize_terminal(80, 24)
         await asked.pilot.pause()
-        while asked.screen.dialog.body.total < 2:
+        while asked.screen.body.total < 2:
             await asked.pilot.pause()
         await asked.press("y")
 

@@ -195,20 +195,20 @@ async def test_questions_are_allowed_denied_put_off_and_settled_elsewhere() -> N
         await on.say("change all")
         on.clock.now += 5
         dialog = await dialog_of(on)
-        assert dialog.dialog.request.summary == "a", "it opens by itself"
+        assert dialog.request.summary == "a", "it opens by itself"
         await on.pilot.press("y")
         await on.until(lambda: tool.ran == ["a"])
 
         await on.until(lambda: on.app.screen is not dialog)
         on.clock.now += 5
         dialog = await dialog_of(on)
-        assert dialog.dialog.request.summary == "b"
+        assert dialog.request.summary == "b"
         await on.pilot.press("n")
 
         await on.until(lambda: on.app.screen is not dialog)
         on.clock.now += 5
         dialog = await dialog_of(on)
-        assert dialog.dialog.request.summary == "c"
+        assert dialog.request.summary == "c"
         await on.pilot.press("escape")
         await on.until(lambda: on.app.screen is on.chat)
         on.clock.now += 60
@@ -288,7 +288,7 @@ async def test_a_text_typed_over_a_question_is_a_message_and_the_question_opens_
         on.clock.now += 5
         running.gate.set()
         second = await dialog_of(on)
-        assert second.dialog.request.summary == "c"
+        assert second.request.summary == "c"
         assert on.told() == ["change a", text]
         await on.pilot.press("y")
         await on.settled()
@@ -413,7 +413,7 @@ async def test_after_an_answer_the_next_question_takes_its_key_at_once() -> None
     async with stage(steps, [tool]) as on:
         on.chat.bridge.submit("go")
         first = await dialog_of(on)
-        await on.until(lambda: first.dialog.total == 5 and first.guard.was_drawn)
+        await on.until(lambda: first.total == 5 and first.guard.was_drawn)
         dialog = first
         for _ in range(4):
             await on.pilot.press("n")
@@ -439,7 +439,7 @@ async def test_the_status_shows_answers_that_can_be_recalled_and_the_key_for_it(
     async with stage(steps, [tool]) as on:
         on.chat.bridge.submit("go")
         first = await dialog_of(on)
-        await on.until(lambda: first.dialog.total == 2 and first.guard.was_drawn)
+        await on.until(lambda: first.total == 2 and first.guard.was_drawn)
         shown: list[str] = []
         on.app.watch(on.chat.bars.line, "answers", lambda words: shown.append(words), init=False)
         await on.pilot.press("n")

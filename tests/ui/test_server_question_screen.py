@@ -9,9 +9,8 @@ from textual.pilot import Pilot
 
 from tests.ui.question_page import ComposerKeys, QuestionPage, empty_app, page_in
 from tests.ui.stage import Clock
-from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
-from tui_agent.ui.approval.approval_summary import question_title
 from tui_agent.ui.approval.form_fields import ChoiceList
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS, SEEN_SECONDS
@@ -46,6 +45,10 @@ AGENT_ASKS_TWO = ServerQuestion(server="", kind="form", fields=(STORE, EXTRAS))
 YES = ApprovalDecision(decision="approve")
 
 
+def _request(question: ServerQuestion) -> ApprovalRequest:
+    return ApprovalRequest(request_id="q1", call_id="", digest="", tool="", args={}, reason="", question=question)
+
+
 @asynccontextmanager
 async def asked_in(
     pilot: Pilot[None],
@@ -56,9 +59,7 @@ async def asked_in(
 ) -> AsyncIterator[QuestionPage[ServerQuestionScreen]]:
     """Show a question in a running app; its answers count."""
     clock = Clock()
-    screen = ServerQuestionScreen(
-        question, open_page=open_page, keys=ComposerKeys(clock), title=question_title(question)
-    )
+    screen = ServerQuestionScreen(_request(question), question, open_page=open_page, keys=ComposerKeys(clock))
     async with page_in(pilot, screen, clock, size) as page:
         await pilot.pause()
         clock.now += SEEN_SECONDS
@@ -172,7 +173,7 @@ async def test_a_question_of_the_agent_takes_digits_arrows_enter_text_and_clicks
             assert page.answers == [ApprovalDecision(decision="approve", input={"1": "files"})]
 
         clock = Clock()
-        screen = ServerQuestionScreen(AGENT_ASKS, keys=ComposerKeys(clock), title="")
+        screen = ServerQuestionScreen(_request(AGENT_ASKS), AGENT_ASKS, keys=ComposerKeys(clock))
         async with page_in(pilot, screen, clock) as page:
             await pilot.press("enter")
             assert page.answers == [], "keys from before the question was seen go to the composer"

@@ -144,9 +144,9 @@ async def test_a_text_is_edited_and_kept_and_a_rule_is_offered(tmp_path: Path) -
         dialog = asked.app.screen
         assert isinstance(dialog, ApprovalScreen)
         async with asyncio.timeout(30):
-            while dialog.dialog.step != "editing":
+            while dialog.step != "editing":
                 await asked.pilot.pause()
-        dialog.dialog.editor.load_escaped(NEW_CART + "# mine\n")
+        dialog.editor.load_escaped(NEW_CART + "# mine\n")
         await asked.press("ctrl+s")
 
         decision, chosen, note = asked.answer

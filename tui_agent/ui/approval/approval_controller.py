@@ -21,9 +21,8 @@ from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.dialogs.answer_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
-from .approval_dialog import Cover, FootRows
-from .approval_screen import ApprovalScreen, PageRequested
-from .approval_summary import request_title
+from .approval_dialog import Cover, Decided, FootRows, RequestDialog
+from .approval_screen import ApprovalScreen
 from .attention_line import AttentionLine, announce_on_page
 from .change_parts import ChangedText, keep_all, proposed_parts
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tui_agent.workbench.workbench import Workbench
 
     from .approval_pages import Answer, ApprovalListScreen, ChangePartsScreen
-    from .server_question_screen import ServerQuestionScreen
 
 _INTERRUPTS = "ctrl+c"
 _ROUNDING = 1e-6
@@ -85,8 +83,7 @@ class ApprovalController(TypedKeys):
         self._cover = cover
         self._root = root
         self._named, self._show_answers = named, answered
-        self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
-        self._drawn: ApprovalRequest | None = None
+        self._dialog: RequestDialog | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
         self._typed_at = float("-inf")
         self._folded = False
@@ -198,12 +195,12 @@ class ApprovalController(TypedKeys):
         self._pending.take_back()
         self._forget_dialog()
 
-    def _forget_dialog(self) -> "ApprovalScreen | ServerQuestionScreen | None":
+    def _forget_dialog(self) -> RequestDialog | None:
         dialog = self._dialog
-        if dialog is not None and self._drawn is not None and dialog.guard.armed:
+        if dialog is not None and dialog.guard.armed:
             # The user who returns to it need not wait again.
-            self._seen.add(self._drawn.request_id)
-        self._dialog, self._drawn, self._page = None, None, None
+            self._seen.add(dialog.request.request_id)
+        self._dialog, self._page = None, None
         return dialog
 
     # --- dialogs ------------------------------------------------------------------------------------------------------
@@ -214,9 +211,9 @@ class ApprovalController(TypedKeys):
             self.settle()
         if self._page is not None:
             self._page.keep_only({request.request_id for request in self._pending.all})
-        if self._dialog is None or self._drawn is None:
+        if self._dialog is None:
             return
-        if self._drawn.request_id in self._pending:
+        if self._dialog.request.request_id in self._pending:
             # Requests come in batches; the dialog is laid out once for all of them.
             self._dialog.call_after_refresh(self._count)
         else:
@@ -258,14 +255,15 @@ class ApprovalController(TypedKeys):
             self._announce()
 
     def _open(self, request: ApprovalRequest, edit: ChangedText | None = None, *, at_once: bool = False) -> None:
-        position, total = self._pending.position_of(request)
-        question, bench = request.question, self._bridge.bench
-        self._drawn, self._first_key = request, len(self.run.keys)
+        question, bench, about = request.question, self._bridge.bench, self._named(request)
+        position, total, alike = self._place_of(request)
+        self._first_key = len(self.run.keys)
         if question is not None and question.kind not in ("sampling", "plan"):
             # Most sessions ask nothing of this kind.
             from .server_question_screen import ServerQuestionScreen
 
-            form = self._dialog = ServerQuestionScreen(
+            self._dialog = ServerQuestionScreen(
+                about,
                 question,
                 position,
                 total,
@@ -274,33 +272,29 @@ class ApprovalController(TypedKeys):
                 at_once=at_once,
                 foot=self._foot,
                 cover=self._cover,
-                title=request_title(self._named(request)),
             )
-            self._screen.app.push_screen(form, partial(self._answered, form))
-            return
-        dialog = self._dialog = ApprovalScreen(
-            self._named(request),
-            position,
-            total,
-            facts=bench.grants if bench is not None else None,
-            keys=self,
-            at_once=at_once,
-            foot=self._foot,
-            cover=self._cover,
-            root=self._root(),
-            edit=edit,
-        )
-        self._count_alike(dialog)
-        self._screen.app.push_screen(dialog, partial(self._answered, dialog))
+        else:
+            self._dialog = ApprovalScreen(
+                about,
+                position,
+                total,
+                alike,
+                facts=bench.grants if bench is not None else None,
+                keys=self,
+                at_once=at_once,
+                foot=self._foot,
+                cover=self._cover,
+                root=self._root(),
+                edit=edit,
+            )
+        self._screen.app.push_screen(self._dialog, partial(self._answered, self._dialog))
 
-    def _answered(
-        self, dialog: "ApprovalScreen | ServerQuestionScreen", decision: ApprovalDecision | PageRequested | None
-    ) -> None:
+    def _answered(self, dialog: RequestDialog, decision: Decided) -> None:
         if dialog is not self._dialog:
             # It was closed from here, and another one may be open already.
             self._screen.call_after_refresh(self.look)
             return
-        request = self._drawn
+        request_id = dialog.request.request_id
         self._forget_dialog()
         if decision == "list":
             self._open_list()
@@ -308,11 +302,11 @@ class ApprovalController(TypedKeys):
         if decision == "parts" and isinstance(dialog, ApprovalScreen):
             self._open_parts(dialog)
             return
-        if request is not None and request.request_id in self._pending:
+        if request_id in self._pending:
             if decision is None or isinstance(decision, str):
                 self._pending.postpone()
             else:
-                self._answer(request.request_id, decision, dialog.answered_by)
+                self._answer(request_id, decision, dialog.answered_by)
                 self.look(follows=True)
                 return
         self._screen.call_after_refresh(self.look)
@@ -330,7 +324,7 @@ class ApprovalController(TypedKeys):
     def _open_parts(self, dialog: ApprovalScreen) -> None:
         from .approval_pages import ChangePartsScreen
 
-        parts, request = dialog.dialog.parts, dialog.dialog.request
+        parts, request = dialog.parts, dialog.request
         if request.changes is not None:
             parts = proposed_parts(request.changes, dialog.texts)
         if parts is None or request.request_id not in self._pending:
@@ -340,23 +334,27 @@ class ApprovalController(TypedKeys):
         self._page = page
         self._screen.app.push_screen(page, partial(self._parts_chosen, page))
 
+    def _returns(self, page: "ApprovalListScreen | ChangePartsScreen") -> bool:
+        """Note that a page has closed; return False if it was closed from here, so that its answer is none."""
+        if returns := page is self._page:
+            self._page = None
+        return returns
+
     def _parts_chosen(self, page: "ChangePartsScreen", decision: ApprovalDecision | ChangedText | None) -> None:
-        returns = page is self._page
-        decision = decision if returns else None
-        self._page = None if returns else self._page
-        if isinstance(decision, ChangedText):
-            if page.request.request_id in self._pending and self._dialog is None:
-                self._open(page.request, decision)
-        elif decision is not None and page.request.request_id in self._pending:
-            self._answer(page.request.request_id, decision, page.answered_by)
-            self.look(follows=True)
-            return
+        returns, request_id = self._returns(page), page.request.request_id
+        if returns and request_id in self._pending:
+            if isinstance(decision, ChangedText):
+                if self._dialog is None:
+                    self._open(page.request, decision)
+            elif decision is not None:
+                self._answer(request_id, decision, page.answered_by)
+                self.look(follows=True)
+                return
         self._screen.call_after_refresh(self.look, returns=returns)
 
     def _several_answered(self, page: "ApprovalListScreen", answer: "Answer | None") -> None:
-        returns = page is self._page
+        returns = self._returns(page)
         answer = answer if returns else None
-        self._page = None if returns else self._page
         if answer is not None and not isinstance(answer, tuple):
             verdict, ids, scope = "approve", answer.request_ids, "session"
         else:
@@ -371,15 +369,13 @@ class ApprovalController(TypedKeys):
         self.look(follows=answer is not None, returns=returns)
 
     def _count(self) -> None:
-        if self._dialog is not None and self._drawn is not None:
-            self._count_alike(self._dialog)
-            shown = self._dialog.dialog if isinstance(self._dialog, ApprovalScreen) else self._dialog
-            shown.count(*self._pending.position_of(self._drawn))
+        if self._dialog is not None:
+            self._dialog.count(*self._place_of(self._dialog.request))
 
-    def _count_alike(self, dialog: "ApprovalScreen | ServerQuestionScreen") -> None:
-        """Name the number of requests with the same rule where each belongs to a session of its own."""
-        if not self._bridge.shares_rules and isinstance(dialog, ApprovalScreen):
-            dialog.dialog.alike = self._pending.alike(dialog.dialog.request)
+    def _place_of(self, request: ApprovalRequest) -> tuple[int, int, int]:
+        """Return position, total, and the number of requests with the same rule if each belongs to its own session."""
+        alike = 0 if self._bridge.shares_rules else self._pending.alike(request)
+        return (*self._pending.position_of(request), alike)
 
     def _close(self) -> None:
         keys = self.run.keys[self._first_key :]

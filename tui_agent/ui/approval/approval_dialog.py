@@ -1,30 +1,32 @@
-"""The widget that shows one approval request. Every part gets the rows it needs, and none is out of reach.
+"""The content of an approval dialog at each step. Every part gets the rows it needs, and none is out of reach.
 
 In a small window empty rows go first, so that everything to be read fits on one page as long as possible.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Resize
 from textual.geometry import Size
 from textual.timer import Timer
-from textual.widgets import TextArea
+from textual.widget import Widget
 
 from tui_agent.protocol.amounts import count_text
-from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.ui.base.app_type import any_app
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.ui.base.app_type import apply_initial_breakpoints
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.answer_screen import AnswerRow
+from tui_agent.ui.dialogs.answer_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.line import NARROWEST, Line, Run
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
@@ -41,6 +43,9 @@ from .approval_answers import (
 from .approval_rows import ApprovalRows
 from .approval_summary import TITLE_FRAME, line_counts, request_title, why_rows
 from .change_parts import ChangedText, ChangeParts, InputEdit, can_choose, change_parts, editable
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.configuration.permission_rules import RuleImpact
 
 WIDE = 110
 """Columns from which the dialog leaves the tool panel free."""
@@ -60,7 +65,8 @@ MIN_EDITOR = 8
 """Rows of the input editor."""
 LEAST_OF_EDITOR = 3
 """Rows of an editor in any window; `approval.tcss` has the same."""
-_EDITORS: tuple[AnswerStep, ...] = ("typing", "editing")
+EDITORS: tuple[AnswerStep, ...] = ("typing", "editing")
+"""Steps with an editor."""
 PAST_SECONDS = 0.3
 """Seconds without typing after which earlier calls are compared with a typed rule."""
 APPROVES = frozenset(
@@ -69,34 +75,160 @@ APPROVES = frozenset(
 """Answers that need the end of the input."""
 _ALWAYS = frozenset(("not_now", "more", "why"))
 """Keys that count from the beginning, because they answer nothing."""
-_PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes, and …"}
+PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes, and …"}
 """Steps with a line of text, and what it is for."""
 
+_NOTES: dict[AnswerStep, str] = {
+    "adding": "Type what the agent should know; it reads it with the result of the call.",
+    "explaining": "Type the reason; the agent reads it and continues.",
+    "typing": "Type one rule on each line; it is shown again before it is stored.",
+}
+"""Instructions at a step."""
+_PLAN_NOTES: dict[AnswerStep, str] = {
+    "explaining": "Type what to change; the agent presents the plan again.",
+    "editing": "You edit the plan. It is shown again before you accept it.",
+}
+_CHECKED = "The call is checked again; the agent learns what you changed."
+_KEPT = "Your text is kept with the other parts you chose."
 
-class ApprovalDialog(Vertical):
-    """One request: who asks and why, the whole input, and the answers."""
+PageRequested = Literal["list", "parts"]
+"""Result in place of a decision: show every waiting request, or the parts of this change."""
 
-    app = getters.app(any_app)
-    alike = 0
-    """Number of other open requests that the same rule would answer; 0: the dialog does not name it."""
+Decided: TypeAlias = ApprovalDecision | PageRequested | None
+"""The answer, a page to show, or None for "not now"."""
+
+
+class RequestDialog(Paging, QuestionScreen[Decided]):
+    """A dialog of one request at the foot of the window: its frame, and its place among all requests."""
+
+    CSS_PATH = "approval.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy")]  # noqa: RUF012
 
     def __init__(
         self,
         request: ApprovalRequest,
-        offer: RuleOffer,
-        clock: Callable[[], float],
-        position: int,
-        total: int,
-        foot: FootRows = lambda: (0, 0),
-        cover: Cover = lambda _: None,
-        *,
-        at_once: bool = False,
-        root: str = "",
+        row: AnswerRow,
+        keys: TypedKeys,
+        place: tuple[int, int, int],
+        foot: FootRows,
+        cover: Cover,
+        frame: str,
     ) -> None:
-        super().__init__(id="approval-dialog")
+        """Create the dialog; `place` are the arguments of `count`, and `frame` is the id of the widget with it."""
+        super().__init__(row, keys)
         self.request = request
         """The request."""
-        self.offer = offer
+        self.dialog = Vertical(id=frame)
+        """The frame with everything that is shown."""
+        self._position, self.total, self._alike = place
+        self._foot = foot
+        self._keep_above = cover
+        self._error = ""
+
+    @abstractmethod
+    def lay_out(self) -> None:
+        """Give each part its rows, and the dialog no more than it needs."""
+
+    @abstractmethod
+    def parts_in_order(self) -> Sequence[Widget]:
+        """Return what is in the frame, from its top."""
+
+    def compose(self) -> ComposeResult:
+        # Textual sets these classes after the first frame, which would then move.
+        apply_initial_breakpoints(self, self.app.size)
+        self._show_position()
+        parts = self.parts_in_order()
+        for view in parts:
+            if isinstance(view, RowsView):
+                view.can_focus = False
+        # The first frame has everything in its place.
+        self.lay_out()
+        with self.dialog:
+            yield from parts
+
+    def on_mount(self) -> None:
+        """Lay out again once the line that announced the request has gone."""
+        self.call_after_refresh(self.lay_out)
+
+    def on_resize(self, event: Resize) -> None:
+        self.lay_out()
+
+    def count(self, position: int, total: int, alike: int = 0) -> None:
+        """Show which of how many requests this is, and how many others the same rule would answer; 0: unknown."""
+        self._position, self.total, self._alike = position, total, alike
+        self._show_position()
+        self.lay_out()
+
+    def _show_position(self) -> None:
+        self.dialog.border_subtitle = Content(f" {self._position_text} ") if self._position_text else None
+
+    @property
+    def _position_text(self) -> str:
+        place = f"{self._position} of {self.total}" if self.total > 1 else ""
+        more = f"{self._alike} more like it: {command('approval.list_all').key_text}"
+        return f"{place} · {more}" if self._alike else place
+
+    def show_error(self, text: str) -> None:
+        """Show why what the user typed is refused."""
+        self._error = text
+        self.lay_out()
+
+    @property
+    def _window(self) -> Size:
+        """Size of the window; the screen has none before its first layout."""
+        return self.size or self.app.size
+
+    @property
+    def _is_roomy(self) -> bool:
+        return self._window.height >= ROOMY
+
+    @property
+    def _inner(self) -> int:
+        """Cells of a row in the frame."""
+        width = self._window.width
+        return max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
+
+    def _stand(self, rows: int, foot: int) -> None:
+        """Take some rows above those of composer and status line."""
+        self.dialog.styles.height = rows
+        self.dialog.styles.margin = (0, 0, foot, 0)
+        self._keep_above(rows + foot)
+
+
+class ApprovalDialog(RequestDialog):
+    """The content at each step: who asks and why, the whole input, and the answers."""
+
+    def __init__(
+        self,
+        request: ApprovalRequest,
+        position: int = 1,
+        total: int = 1,
+        alike: int = 0,
+        *,
+        facts: "RuleImpact | None",
+        keys: TypedKeys,
+        at_once: bool = False,
+        foot: FootRows = lambda: (0, 0),
+        cover: Cover = lambda _: None,
+        root: str = "",
+        edit: ChangedText | None = None,
+    ) -> None:
+        """Create the dialog.
+
+        Args:
+            position: its number among all requests, from 1.
+            alike: number of other requests that the same rule would answer; 0: the dialog does not name it.
+            facts: facts about the rules that an answer may store; None: none is stored.
+            at_once: True if answers count as soon as the question is drawn.
+            root: the workspace, from which paths are shown, and whose texts a command has changed in its trial.
+            edit: a text among these that the user edits first.
+        """
+        row = AnswerRow(self._key_rows, keys.clock, self.lay_out, at_once=at_once, id="approval-keys")
+        super().__init__(request, row, keys, (position, total, alike), foot, cover, "approval-dialog")
+        self.texts: Mapping[str, str] = {}
+        """New texts of changed files by path, once the user chose to keep parts or to edit."""
+        self.offer = RuleOffer(request, facts)
         """The rule that would be stored."""
         self.step: AnswerStep = "asking"
         """The present content."""
@@ -104,71 +236,45 @@ class ApprovalDialog(Vertical):
         """The whole input."""
         self.editor = InputEditor(id="approval-editor")
         """The input, to be edited."""
-        self.total = total
-        """Number of open requests."""
-        self._foot = foot
-        self._keep_above = cover
-        self._position = position
+        self._asked = request
+        """The request without the user's edits of its plan."""
+        self._root = root
+        self._edit: InputEdit | ChangedText | None = edit
+        """Subject of the editor, now or at the beginning."""
         self._rows = ApprovalRows(request, root)
+        if self._rows.is_long:
+            # Without it the width changes with the scrollbar, and each width is laid out anew, for ever.
+            self.body.styles.scrollbar_gutter = "stable"
         self._traced = self._shows_all = False
-        self._error = ""
         self._awaited: int | None = None
         """Width for which a thread lays out the input; until it has finished, no yes counts."""
         self._compact = self._fits = False
-        self._edited_subject = ""
         self._with_past = True
         self._past_timer: Timer | None = None
         self._head = RowsView(self._head_rows, id="approval-head")
         self._why = RowsView(self._why_rows, id="approval-why")
-        self._rule = RowsView(end_counts=True, id="approval-rule")
+        self._rule = RowsView(self._rule_rows, end_counts=True, id="approval-rule")
         self._state = RowsView(self._state_rows, id="approval-state")
-        self._reason = LineInput(id="approval-reason", placeholder="why not")
+        self._note = LineInput(id="approval-reason", placeholder="why not")
         # A blinking cursor wakes an idle program twice a second.
-        self._reason.cursor_blink = False
-        self.row = AnswerRow(self._key_rows, clock, self.lay_out, at_once=at_once, id="approval-keys")
-        """The answers."""
+        self._note.cursor_blink = False
+        self._note.display = self.editor.display = self._rule.display = False
 
-    def compose(self) -> ComposeResult:
-        self._show_position()
-        if self._rows.is_long:
-            # Without it the width changes with the scrollbar, and each width is laid out anew, for ever.
-            self.body.styles.scrollbar_gutter = "stable"
-        for view in (self._head, self.body, self._why, self._rule, self._state, self.row):
-            view.can_focus = False
-        self._reason.display = self.editor.display = self._rule.display = False
-        # The first frame has everything in its place.
-        self.lay_out()
-        yield from (self._head, self.body, self.editor, self._rule, self._why, self._state, self._reason, self.row)
-
-    def on_mount(self) -> None:
-        """Lay out again once the line that announced the request has gone."""
-        self.call_after_refresh(self.lay_out)
+    def parts_in_order(self) -> Sequence[Widget]:
+        return (self._head, self.body, self.editor, self._rule, self._why, self._state, self._note, self.row)
 
     @property
     def paged(self) -> RowsView:
         return self._rule if self.step == "confirming" else self.body
 
     @property
-    def field(self) -> LineInput | InputEditor | None:
-        """The text field of this step."""
-        return {"explaining": self._reason, "adding": self._reason}.get(self.step) or (
-            self.editor if self.step in _EDITORS else None
-        )
+    def text_field(self) -> Widget | None:
+        return self._note if self.step in PLACEHOLDERS else self.editor if self.step in EDITORS else None
 
     @property
     def is_plan(self) -> bool:
         """True if the request is about a plan."""
         return self.request.question is not None and self.request.question.kind == "plan"
-
-    def show_plan(self, text: str) -> None:
-        """Show a plan that the user edited; an answer is about this one."""
-        question = self.request.question
-        if question is not None:
-            changed = {"question": question.model_copy(update={"message": text}), "args": {"plan": text}}
-            self.request = self.request.model_copy(update=changed)
-            self._rows = ApprovalRows(self.request)
-            self.body.show(self._body_rows, anew=True)
-            self.go_to("asking")
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -189,98 +295,15 @@ class ApprovalDialog(Vertical):
     def _has_text(self) -> bool:
         return self.request.changes is None or bool(editable(self.request.changes))
 
-    # --- changes ------------------------------------------------------------------------------------------------------
-
-    def count(self, position: int, total: int) -> None:
-        """Show which of how many requests this is."""
-        self._position, self.total = position, total
-        self._show_position()
-        if self.is_mounted:
-            self.lay_out()
-
-    def _show_position(self) -> None:
-        self.border_subtitle = Content(f" {self._position_text} ") if self._position_text else None
-
-    def go_to(self, step: AnswerStep) -> None:
-        """Show another step."""
-        self.step, self._error, self.row.at_cursor = step, "", ""
-        self._reason.display = step in _PLACEHOLDERS
-        if step in _PLACEHOLDERS and self._reason.placeholder != _PLACEHOLDERS[step]:
-            # A reason for a no makes no sense beside a yes.
-            self._reason.value, self._reason.placeholder = "", _PLACEHOLDERS[step]
-        self.editor.display = step in _EDITORS
-        self._rule.display = step in ("confirming", "typing")
-        self.body.display = step in ("asking", *_PLACEHOLDERS)
-        self.screen.set_focus(self.field)
-        if step == "confirming":
-            self._rule.show(self.offer.rows, anew=True)
-        if step == "typing":
-            self.editor.edit_code(self.offer.rule, "")
-            self.editor.move_cursor(self.editor.document.end)
-            self._show_typed_rule()
-        self.lay_out()
-        self.restart_guard()
-
-    def edit(self, edit: InputEdit | ChangedText) -> None:
-        """Open the editor with the input: a command with the cursor at its end, a file at its beginning."""
-        self._edited_subject = edit.subject
-        self.go_to("editing")
-        self.editor.edit_code(edit.text, edit.language)
-        if "\n" not in edit.text:
-            self.editor.move_cursor(self.editor.document.end)
-
-    def replace_edited(self, text: str, failure: str) -> None:
-        """Take the text of another editor, or show why there is none."""
-        if self.step == "editing" and failure:
-            self.show_error(failure)
-        elif self.step == "editing":
-            self.editor.load_escaped(text)
-
     @property
     def typed_rule(self) -> str:
         """The rule in the editor, one on each line."""
         return "\n".join(line.strip() for line in self.editor.text.split("\n") if line.strip())
 
-    def _show_typed_rule(self, *, with_past: bool = True) -> None:
+    def _rule_rows(self, width: int) -> Sequence[Line]:
         if self.step == "typing":
-            self._with_past = with_past
-            self._rule.show(self._typed_rows, anew=True)
-            self.lay_out()
-
-    def _typed_rows(self, width: int) -> Sequence[Line]:
-        return self.offer.typed_rows(self.typed_rule, width, with_past=self._with_past)
-
-    def show_error(self, text: str) -> None:
-        """Show why the edited input is refused."""
-        self._error = text
-        self.lay_out()
-
-    def change_rule(self, by: int) -> None:
-        """Show a wider (+1) or narrower (-1) rule, if there is one."""
-        if self.offer.change(by):
-            self._rule.show(self.offer.rows, anew=True)
-            self.lay_out()
-            # Another rule is another question: the user has to read it, too.
-            self.restart_guard()
-
-    def toggle_trace(self) -> None:
-        """Show or hide every rule that was checked."""
-        self._traced = not self._traced
-        self.body.show(self._body_rows)
-        self.lay_out()
-        if self._traced:
-            # Its rows are there only after the layout.
-            self.call_after_refresh(self.body.lead_to, self._trace_start())
-
-    def toggle_answers(self) -> None:
-        """Show all answers, or only those that fit one row."""
-        self._shows_all = not self._shows_all
-        self.lay_out()
-
-    def restart_guard(self) -> None:
-        """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
-        self.row.guard.withdrawn()
-        self.call_after_refresh(self.row.guard.drawn)
+            return self.offer.typed_rows(self.typed_rule, width, with_past=self._with_past)
+        return self.offer.rows(width) if self.step == "confirming" else ()
 
     @property
     def unread(self) -> str:
@@ -290,21 +313,8 @@ class ApprovalDialog(Vertical):
         return "" if self.paged.read_to_end else self._unread_text()
 
     @property
-    def shown_answers(self) -> Sequence[str]:
-        """Actions of the answers in the row of keys."""
+    def answers(self) -> Sequence[str]:
         return [choice.action for choice in self._choices(self.row.row_width)]
-
-    @on(TextArea.Changed)
-    def _edited(self) -> None:
-        self._error = ""
-        if self.step != "typing":
-            self.lay_out()
-            return
-        # Comparing earlier calls at each letter would delay the next one.
-        self._show_typed_rule(with_past=False)
-        if self._past_timer is not None:
-            self._past_timer.stop()
-        self._past_timer = self.set_timer(PAST_SECONDS, self._show_typed_rule)
 
     @on(RowsView.Moved, "#approval-body")
     @on(RowsView.Moved, "#approval-rule")
@@ -317,18 +327,17 @@ class ApprovalDialog(Vertical):
         """Give each part its rows, and the dialog no more than it needs."""
         if not self.is_attached:
             return  # The question was settled before the dialog was laid out for the first time.
-        width, height = self._window
-        inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
+        inner, height = self._inner, self._window.height
         roomy, short = self._foot() if height >= FOOTED else (0, 0)
         above = height - int(height >= TALL)
-        self.border_title = Content(f" ▲ {self._title(inner - TITLE_FRAME)} ")
+        self.dialog.border_title = Content(f" ▲ {self._title(inner - TITLE_FRAME)} ")
         # The queue stays visible as long as the dialog does not need its rows.
         foot = roomy if self._rows_used(inner, compact=False) <= above - roomy else short
         available = above - foot
         compact = self._rows_used(inner, compact=False) > available
         if compact != self._compact:
             self._compact = compact
-            self.body.show(self._body_rows)
+            self.body.redraw()
         used = self._rows_used(inner, compact=compact)
         # Known before anything is drawn: a row that says there is more would itself hide one.
         self._fits = used <= available
@@ -341,31 +350,20 @@ class ApprovalDialog(Vertical):
             rows = len(build(inner))
             view.styles.height = rows
             view.display = rows > 0
-            view.show(build)
+            view.redraw()
         self.editor.styles.height = self._typed_height() if self.step == "typing" else "1fr"
-        self.styles.height = min(used, available)
-        self.styles.margin = (0, 0, foot, 0)
-        self._keep_above(min(used, available) + foot)
+        self._stand(min(used, available), foot)
 
     def _title(self, width: int) -> str:
         return request_title(self.request, width) + line_counts(self.request)
-
-    @property
-    def _window(self) -> Size:
-        """Size of the window; the screen has none before its first layout."""
-        return self.screen.size or self.app.size
-
-    @property
-    def _is_roomy(self) -> bool:
-        return self._window.height >= ROOMY
 
     def _rows_used(self, inner: int, *, compact: bool) -> int:
         """Return the rows the dialog needs to show everything at once."""
         room = max(NARROWEST, inner - 1)
         if self.step == "confirming":
-            main = len(self.offer.rows(room))
+            main = len(self._rule_rows(room))
         elif self.step == "typing":
-            main = self._typed_height() + len(self._typed_rows(room))
+            main = self._typed_height() + len(self._rule_rows(room))
         elif self.step == "editing":
             main = max(MIN_EDITOR, self.editor.wrapped_document.height)
         elif self._rows.is_long:
@@ -380,7 +378,7 @@ class ApprovalDialog(Vertical):
         self._compact = was_compact
         # A reason takes the place of the gap.
         state = len(self._state_text(inner)) or int(bool(self.row.guard.reason) and not gaps)
-        return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
+        return frame + head + gaps + max(1, main) + state + int(self._note.display) + len(self._key_rows(inner))
 
     def _typed_height(self) -> int:
         return max(LEAST_OF_EDITOR, min(MIN_EDITOR, self.editor.wrapped_document.height + 1))
@@ -394,7 +392,7 @@ class ApprovalDialog(Vertical):
         async def lay_out() -> None:
             await asyncio.to_thread(self._rows.lay_out, width)
             self._awaited = None
-            self.body.show(self._body_rows, anew=True)
+            self.body.redraw(anew=True)
             self._moved()
 
         self.run_worker(lay_out, group="rows", exclusive=True)
@@ -411,7 +409,7 @@ class ApprovalDialog(Vertical):
 
     def _why_rows(self, width: int) -> Sequence[Line]:
         """Return the dangers of the request and the reason for it."""
-        if self._window.height < FOOTED or self.step in ("confirming", *_EDITORS):
+        if self._window.height < FOOTED or self.step in ("confirming", *EDITORS):
             return []
         # The list of all rules begins with the reason, and the title of a question says which server asks.
         with_reason = self._is_roomy and not self._traced and self.request.question is None
@@ -460,24 +458,10 @@ class ApprovalDialog(Vertical):
         """Return the instructions of the step, or the error in the edited input."""
         if self._error:
             return wrapped([(visible(self._error), "error")], width)
-        if self.step == "adding":
-            note = "Type what the agent should know; it reads it with the result of the call."
-            return [Line(clipped([(note, "muted")], width))]
-        if self.step == "explaining" and self.is_plan:
-            return [Line(clipped([("Type what to change; the agent presents the plan again.", "muted")], width))]
-        if self.step == "explaining":
-            return [Line(clipped([("Type the reason; the agent reads it and continues.", "muted")], width))]
-        if self.step == "typing":
-            note = "Type one rule on each line; it is shown again before it is stored."
-            return [Line(clipped([(note, "muted")], width))]
-        if self.step == "editing":
-            note = f"You edit {self._edited_subject}. The call is checked again; the agent learns what you changed."
-            if self.is_plan:
-                note = "You edit the plan. It is shown again before you accept it."
-            elif self.request.changes is not None:
-                note = f"You edit {self._edited_subject}. Your text is kept with the other parts you chose."
-            return [Line(clipped([(note, "muted")], width))]
-        return []
+        note = (_PLAN_NOTES if self.is_plan else _NOTES).get(self.step, "")
+        if self.step == "editing" and self._edit is not None:
+            note = note or f"You edit {self._edit.subject}. {_CHECKED if self.request.changes is None else _KEPT}"
+        return [Line(clipped([(note, "muted")], width))] if note else []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         most = max(1, min(MAX_ANSWER_ROWS, self._window.height // 4))
@@ -495,7 +479,7 @@ class ApprovalDialog(Vertical):
         if self.step == "asking" and not self._shows_all and not self.is_plan:
             choices = first_answers(choices, width)
         # Text does not answer yet, so the keys beside it need no quiet moment.
-        counts = self.row.guard.armed or self.field is not None
+        counts = self.row.guard.armed or self.text_field is not None
         unread = self._awaited is not None or not self.paged.read_to_end
         return [
             replace(
@@ -505,8 +489,3 @@ class ApprovalDialog(Vertical):
             )
             for choice in choices
         ]
-
-    @property
-    def _position_text(self) -> str:
-        place = f"{self._position} of {self.total}" if self.total > 1 else ""
-        return f"{place} · {self.alike} more like it: {command('approval.list_all').key_text}" if self.alike else place

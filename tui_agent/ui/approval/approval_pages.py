@@ -51,8 +51,8 @@ class MarkedItemsPage(CursorKeys, QuestionScreen[ScreenResultType], Generic[Item
         self._title_text = title
         self._state = RowsView(self._state_rows, id=f"{self.WHERE}-state")
         # The user opened this page, so an answer needs no pause before it.
-        self._keys = AnswerRow(self._key_rows, keys.clock, self._state.redraw, at_once=True, id=f"{self.WHERE}-keys")
-        super().__init__(self._keys, keys)
+        row = AnswerRow(self._key_rows, keys.clock, self._state.redraw, at_once=True, id=f"{self.WHERE}-keys")
+        super().__init__(row, keys)
 
     @abstractmethod
     def _summary(self) -> str:
@@ -70,7 +70,7 @@ class MarkedItemsPage(CursorKeys, QuestionScreen[ScreenResultType], Generic[Item
     def compose(self) -> ComposeResult:
         with Vertical(id=f"{self.WHERE}-page") as page:
             page.border_title = Content(f" ▲ {self._title_text} ")
-            for view in (*self._read, self._state, self._keys):
+            for view in (*self._read, self._state, self.row):
                 view.can_focus = False
                 yield view
 
@@ -93,9 +93,9 @@ class MarkedItemsPage(CursorKeys, QuestionScreen[ScreenResultType], Generic[Item
 
     def _moved(self) -> None:
         self._state.redraw()
-        if self._keys.row_width:
-            self._keys.styles.height = len(self._key_rows(self._keys.row_width))
-        self._keys.redraw()
+        if self.row.row_width:
+            self.row.styles.height = len(self._key_rows(self.row.row_width))
+        self.row.redraw()
 
     def _mark(self, items: Set[object]) -> None:
         """Mark items, or none of them if all are marked."""
@@ -210,7 +210,7 @@ class ApprovalListScreen(MarkedItemsPage[ApprovalRequest, Answer | None]):
             self._show_requests()
         self._marked &= {request.request_id for request in left}
         self._body.use(self.requests)
-        self._renew_guard()
+        self.ask_anew()
         self._show()
 
     # --- keys ---------------------------------------------------------------------------------------------------------
@@ -288,13 +288,8 @@ class ApprovalListScreen(MarkedItemsPage[ApprovalRequest, Answer | None]):
     def _switch(self) -> None:
         """Show the rule or the requests; either is a question of its own."""
         self._rule.display, self._body.display = self._offer is not None, self._offer is None
-        self._renew_guard()
+        self.ask_anew()
         self._moved()
-
-    def _renew_guard(self) -> None:
-        """Let answers count again once what is shown now was seen."""
-        self.guard.withdrawn()
-        self.call_after_refresh(self.guard.drawn)
 
     def _rule_rows(self, width: int) -> Sequence[Line]:
         if self._offer is None:

@@ -7,27 +7,27 @@ Of the agent it shows one question at a time, with its choices open: digits and 
 from collections.abc import Awaitable, Callable, Sequence
 
 from textual import on
-from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import Key, Resize
+from textual.events import Key
 from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.protocol.amounts import count_text
-from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.server_question import ServerQuestion
-from tui_agent.ui.base.app_type import apply_initial_breakpoints, copy_text
+from tui_agent.ui.base.app_type import copy_text
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.answer_screen import EARLY, NOTHING, AnswerRow, QuestionScreen, Typed, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import EARLY, NOTHING, AnswerRow, Typed, TypedKeys
 from tui_agent.ui.text.line import NARROWEST, Line
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, Choice, answer_rows
-from .approval_dialog import FOOTED, ROOMY, SHARE, TALL, WIDE, Cover, FootRows
+from .approval_dialog import FOOTED, TALL, Cover, FootRows, RequestDialog
 from .approval_rows import question_rows
+from .approval_summary import request_title
 from .form_fields import ChoiceField, ChoiceList, FormRow
 
 LEAST_OF_FIELDS = 3
@@ -44,17 +44,15 @@ _OPENED = "The page is open in your browser."
 _WAITING = "Waiting for the sign-in in your browser. If it cannot return here, paste the address it ends at."
 
 
-class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
+class ServerQuestionScreen(RequestDialog):
     """One question. Returns the decision, or None for "not now"."""
 
-    CSS_PATH = "approval.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy")]  # noqa: RUF012
     WHERE = "server"
     CLICKED = frozenset(("accept", "copy_address", "type_address", "decline", "skip", "not_now", "choose_answer"))
 
     def __init__(
         self,
+        request: ApprovalRequest,
         question: ServerQuestion,
         position: int = 1,
         total: int = 1,
@@ -64,14 +62,13 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         at_once: bool = False,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
-        title: str,
     ) -> None:
-        """Create the screen; `open_page` opens an address in a browser, and returns why it could not."""
+        """Create the screen of a request's question; `open_page` opens an address, and returns why it could not."""
+        row = AnswerRow(self._key_rows, keys.clock, self.lay_out, at_once=at_once, id="server-keys")
+        super().__init__(request, row, keys, (position, total, 0), foot, cover, "server-question")
         self._question = question
         self._open_address = open_page
-        self._foot, self._keep_above = foot, cover
-        self._position, self._total = position, total
-        self._title = title
+        self.dialog.border_title = Content(f" ▲ {request_title(request)} ")
         # A question of the agent has its choices open from the start.
         self._fills = not question.server
         self._place = 0
@@ -79,43 +76,14 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self._from_top = True
         """True if the question is shown from its beginning while the cursor is on the first choice."""
         self._opened = ""
-        self._error = ""
         self._body = RowsView(self._body_rows, end_counts=True, id="server-body")
         self._state = RowsView(self._state_rows, id="server-state")
-        self._keys = AnswerRow(self._key_rows, keys.clock, self.lay_out, at_once=at_once, id="server-keys")
-        self._rows: list[FormRow] = []
-        self._fields = Vertical(id="server-fields")
-        self._box = Vertical(id="server-question")
-        super().__init__(self._keys, keys)
+        self._rows = [FormRow(field) for field in question.fields]
+        self._fields = Vertical(*self._rows, id="server-fields")
+        self._fields.display = self._fills
 
-    def compose(self) -> ComposeResult:
-        # Textual sets these classes after the first frame, which would then move.
-        apply_initial_breakpoints(self, self.app.size)
-        self._fields.can_focus, self._fields.display = False, self._fills
-        for view in (self._body, self._state, self._keys):
-            view.can_focus = False
-        self._rows = [FormRow(field) for field in self._question.fields]
-        self._box.border_title = Content(f" ▲ {self._title} ")
-        # The first frame has everything in its place.
-        self.lay_out()
-        with self._box:
-            yield self._body
-            with self._fields:
-                yield from self._rows
-            yield from (self._state, self._keys)
-
-    def on_mount(self) -> None:
-        """Lay out, and let answers count a moment after everything was drawn."""
-        super().on_mount()
-        self.count(self._position, self._total)
-
-    def on_resize(self, event: Resize) -> None:
-        self.lay_out()
-
-    def count(self, position: int, total: int) -> None:
-        """Show which of how many requests this is."""
-        self._box.border_subtitle = Content(f" {position} of {total} ") if total > 1 else None
-        self.call_after_refresh(self.lay_out)
+    def parts_in_order(self) -> Sequence[Widget]:
+        return (self._body, self._fields, self._state, self.row)
 
     @property
     def paged(self) -> RowsView:
@@ -232,8 +200,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self.set_focus(None)
         self.lay_out()
         # The question is on the screen again and has to be seen again.
-        self.guard.withdrawn()
-        self.call_after_refresh(self.guard.drawn)
+        self.ask_anew()
 
     def action_send(self) -> None:
         """Send the values; show the first one that is wrong."""
@@ -254,7 +221,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
                 text = str(error)
                 label = f"{row.field.label}: "
                 self.set_focus(row.entry)
-                self._show_error(text if text.startswith(label) else f"{label}{text}")
+                self.show_error(text if text.startswith(label) else f"{label}{text}")
                 return
         self.dismiss(ApprovalDecision(decision="approve", input=values))
 
@@ -283,21 +250,19 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     def action_previous_choice(self) -> None:
         """Go to the previous choice, to the answer before, or to the agent's question before."""
-        if self._list is not None:
-            self._show_question(self._place - 1)
-        elif not self._fills:
-            self.action_previous_answer()
-        elif isinstance(self.focused, ChoiceField):
-            self.focused.move(-1)
+        self._turn(-1)
 
     def action_next_choice(self) -> None:
         """Go to the next choice, to the next answer, or to the agent's next question."""
+        self._turn(1)
+
+    def _turn(self, by: int) -> None:
         if self._list is not None:
-            self._show_question(self._place + 1)
+            self._show_question(self._place + by)
         elif not self._fills:
-            self.action_next_answer()
+            self._move_cursor(by)
         elif isinstance(self.focused, ChoiceField):
-            self.focused.move(1)
+            self.focused.move(by)
 
     def action_mark_choice(self) -> None:
         """Mark the choice."""
@@ -430,16 +395,12 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         open_page = self._open_address
         refused = "No browser can be opened here." if open_page is None else await open_page(self._question.url)
         if refused:
-            self._show_error(f"{refused} Copy the address ({command('server.copy_address').key_text}) and open it.")
+            self.show_error(f"{refused} Copy the address ({command('server.copy_address').key_text}) and open it.")
         elif self._question.kind == "url":
             self.dismiss(ApprovalDecision(decision="approve"))
         else:
             self._opened, self._error = _OPENED, ""
             self.lay_out()
-
-    def _show_error(self, text: str) -> None:
-        self._error = text
-        self.lay_out()
 
     # --- layout -------------------------------------------------------------------------------------------------------
 
@@ -447,11 +408,8 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         """Give each part its rows, and the dialog no more than it needs."""
         if not self.is_attached:
             return
-        # The screen has no size before its first layout.
-        width, height = self.size or self.app.size
-        is_roomy = height >= ROOMY
-        frame = 2 if is_roomy else 0
-        inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if is_roomy else 0))
+        inner, height = self._inner, self._window.height
+        frame = 2 if self._is_roomy else 0
         foot = self._foot()[1] if height >= FOOTED else 0
         available = height - int(height >= TALL) - foot - frame
         keys, state = len(self._key_rows(inner)), len(self._state_rows(inner))
@@ -465,16 +423,12 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             fields = min(fields, rest - body)
         else:
             body = min(body, rest)
-        for view, rows in ((self._body, body), (self._fields, fields), (self._state, state), (self._keys, keys)):
+        for view, rows in ((self._body, body), (self._fields, fields), (self._state, state), (self.row, keys)):
             view.styles.height = rows
             view.display = rows > 0
-        self._body.show(self._body_rows)
-        self._state.show(self._state_rows)
-        self._keys.redraw()
-        used = body + fields + state + keys + frame
-        self._box.styles.height = used
-        self._box.styles.margin = (0, 0, foot, 0)
-        self._keep_above(used + foot)
+        for view in (self._body, self._state, self.row):
+            view.redraw()
+        self._stand(body + fields + state + keys + frame, foot)
         if not self._question.server:
             self.call_after_refresh(self._reveal)
 
@@ -482,7 +436,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         for place, row in enumerate(self._rows):
             row.display = place == self._place
         count = f" · {self._place + 1} of {len(self._rows)}" if len(self._rows) > 1 else ""
-        self._box.border_title = Content(f" ▲ {self._title}{count} ")
+        self.dialog.border_title = Content(f" ▲ {request_title(self.request)}{count} ")
 
     def _body_rows(self, width: int) -> Sequence[Line]:
         question = self._question
@@ -490,7 +444,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             return []
         if self._fills and question.kind == "form":
             question = question.model_copy(update={"kind": "url"})
-        return [*question_rows(question, width), *([Line()] if (self.size or self.app.size).height >= ROOMY else [])]
+        return [*question_rows(question, width), *([Line()] if self._is_roomy else [])]
 
     def _state_rows(self, width: int) -> Sequence[Line]:
         if reason := self.guard.reason:
@@ -501,7 +455,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             return wrapped([(_WAITING, "muted")], width)
         if not self._fills and (below := self._body.rows_below) and not self._body.read_to_end:
             return wrapped([(f"▼ {count_text(below, 'more row')} before a yes counts", "warning")], width)
-        return [Line()] if not self._question.server and (self.size or self.app.size).height >= ROOMY else []
+        return [Line()] if not self._question.server and self._is_roomy else []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         if not self._question.server:
@@ -516,7 +470,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
                 command(f"server.{action}").key_text,
                 (texts | back).get(action) or command(f"server.{action}").text,
                 counts or action == "not_now",
-                action == self._keys.at_cursor,
+                action == self.row.at_cursor,
             )
             for action in self.answers
         ]

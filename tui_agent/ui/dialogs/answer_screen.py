@@ -163,6 +163,11 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
         self.watch(self.app, "app_focus", self._pointer.focused, init=False)
         self.call_after_refresh(self.guard.drawn)
 
+    def ask_anew(self) -> None:
+        """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
+        self.guard.withdrawn()
+        self.call_after_refresh(self.guard.drawn)
+
     # --- what a dialog defines ----------------------------------------------------------------------------------------
 
     def ends(self, action: str) -> bool:
