@@ -744,15 +744,3 @@ async def test_it_can_be_read_and_answered_at_every_size() -> None:
                     await asked.press("y")
 
                     assert asked.answers == [YES], size
-
-
-async def test_hidden_characters_and_markup_are_shown() -> None:
-    command = "echo \u202e[bold]x[/bold] [/ \x1b[2J  "
-    request = REQUEST.model_copy(
-        update={"tool": "[/x]", "args": {}, "preview": Preview(kind="command", text=command), "reason": "[/] \x07"}
-    )
-    async with asking(request) as asked:
-        text = asked.text()
-
-    for words in ("echo \\u202e[bold]x[/bold] [/ \\x1b[2J\\x20{2}", "[/x]", "[/] \\x07"):
-        assert words in text

@@ -14,7 +14,6 @@ from tests.ui.bridge.test_agent_bridge import FakeDefinitions
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
-from tui_agent.agent import AgentTool
 from tui_agent.agent.guardrails import PromptCheck
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject, UserMessage
@@ -295,23 +294,6 @@ async def test_a_text_typed_over_a_question_is_a_message_and_the_question_opens_
         assert tool.ran == ["c"]
 
 
-async def test_a_question_of_a_sub_agent_names_its_task() -> None:
-    tool = StageTool("change", read_only=False)
-    steps = [reply(call("agent", task="Check the tests of cart")), reply(call("change", what="a")), "Found.", "Done."]
-    async with stage(steps, [tool]) as on:
-        on.loop.add_tool(AgentTool(on.loop))
-        on.policy.granted.append("agent")
-        await on.say("go")
-        on.clock.now += 5
-        await dialog_of(on)
-        title = "Use change? · asked by #1 Check the tests of cart"
-        await on.until(lambda: title in "\n".join(shown_rows(on)))
-        await on.pilot.press("escape")
-        await on.until(lambda: on.app.screen is on.chat and title in "\n".join(shown_rows(on)))
-        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
-        await on.settled()
-
-
 async def test_no_question_opens_over_a_page_which_says_that_one_waits() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
@@ -539,36 +521,6 @@ async def test_a_shell_command_while_the_agent_works_stays_in_the_composer() -> 
 
 
 # --- what fills the window, what a run came to ------------------------------------------------------------------------
-
-
-def page_of(on: Stage) -> str:
-    """Return the text of the open page."""
-    page = on.app.screen
-    assert isinstance(page, TextPage)
-    return page.text_at(80).plain
-
-
-async def test_context_and_report_show_what_fills_the_window_and_what_the_last_run_came_to() -> None:
-    async with stage([reply(call("look", what="a")), "Fine."], [StageTool("look")]) as on:
-        await on.say("/report")
-        await on.pilot.pause()
-        assert on.app.screen is on.chat, "no run yet"
-
-        await on.say("look at a")
-        await on.settled()
-        await on.say("/context")
-        await on.until(lambda: isinstance(on.app.screen, TextPage))
-        text = page_of(on)
-        for words in ("tokens in the window", "Tools", "  look ", "  #1 look "):
-            assert words in text
-
-        await on.pilot.press("escape")
-        await on.until(lambda: on.app.screen is on.chat)
-        await on.say("/report")
-        await on.until(lambda: isinstance(on.app.screen, TextPage))
-        text = page_of(on)
-        for words in ("asked: look at a", "said: Fine.", "2 steps, 1 call", "look what a: ok in"):
-            assert words in text
 
 
 ANSWERS = [f"{name} {'word ' * 800}" for name in ("one", "two", "three", "four", "five", "six", "seven", "eight")]

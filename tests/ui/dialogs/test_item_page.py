@@ -59,15 +59,6 @@ async def test_letters_search_in_a_chooser_and_the_keys_of_every_list_work() -> 
         await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
 
 
-async def test_a_chooser_works_at_any_size() -> None:
-    async with stage(size=(20, 6)) as on:
-        for size in ((20, 6), (40, 10), (80, 24), (200, 60)):
-            await on.pilot.resize_terminal(*size)
-            await opened(on, "/mode")
-            await on.pilot.press("end", "down", "up", "pageup", "pagedown", "up", "x", "y", "escape", "enter")
-            await on.until(lambda: on.app.screen is on.chat)
-
-
 def test_models_say_window_and_price_and_which_one_is_in_force() -> None:
     items = model_items((ModelFact("Anthropic", "sonnet", 200_000, 3.0, 15.0, is_current=True), ModelFact("x", "y", 1)))
 
