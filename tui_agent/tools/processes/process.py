@@ -185,13 +185,11 @@ async def _run(
     started = time.monotonic()
     try:
         process = await _spawn(spec, mark, pump.write_ends)
-    except asyncio.CancelledError:
+    except BaseException as error:
         pump.stop()
-        # The program may run already, known by its mark alone.
-        await run_shielded_in_thread(partial(end_tree, None, mark, grace=0))
-        raise
-    except BaseException:
-        pump.stop()
+        if isinstance(error, asyncio.CancelledError):
+            # The program may run already, known by its mark alone.
+            await run_shielded_in_thread(partial(end_tree, None, mark, grace=0))
         raise
     ended: tuple[str, ...] = ()
     left: _Left | None = None
