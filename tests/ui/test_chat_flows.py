@@ -20,7 +20,6 @@ from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, reply
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.composer.prompt_parser import SlashCall, parse_slash_call
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.list_page import ListPage
 from tui_agent.ui.dialogs.text_page import TextPage
@@ -790,20 +789,6 @@ async def test_a_question_mark_shows_keys_until_more_is_typed_and_enter_shows_al
         await on.until(lambda: isinstance(on.app.screen, TextPage))
         assert on.draft == ""
         assert on.told() == []
-
-
-async def test_a_host_without_sessions_lists_no_command_that_it_does_not_have() -> None:
-    async with stage() as on:
-        await on.pilot.press("slash")
-        await on.until(lambda: on.chat.entry._suggestions.display)
-        offered = [entry.text for entry in on.chat.entry.composer._suggested]
-        assert {"/resume", "/clear", "/fork", "/demo", "/export", "/settings", "/doctor"}.isdisjoint(offered)
-        for name in sorted(set(offered) - {"/quit"}):
-            typed = parse_slash_call(name)
-            assert isinstance(typed, SlashCall)
-            on.chat.commands.run(typed)
-            await on.pilot.pause()
-        assert not [note for note in notes(on.app) if "does not have" in note or "cannot be" in note]
 
 
 async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:

@@ -224,21 +224,6 @@ async def queue_of(story: Story, width: int = 120) -> list[str]:
     return await drawn(widget, width, telling(widget, story))
 
 
-async def test_the_queue_tells_when_each_message_lands() -> None:
-    story = working()
-    story.sends("one")
-    story.sends("two", "follow_up")
-    rule, first, second = await queue_of(story)
-
-    assert rule.startswith("─ queue ─")
-    assert len(rule) == 120
-    assert "1 steer  “one”" in first
-    assert "lands after the running calls" in first
-    assert "a turn of its own after this one" in second
-    assert "↑ edit · ctrl+x drop" in rule
-    assert all(row.rstrip().endswith("▴ ▾ ⇄ ✕") for row in (first, second))
-
-
 @table(
     ("tell", "words"),
     [
