@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from rich.console import RenderableType
 from textual.command import CommandList
-from textual.events import Key, Paste
+from textual.events import Key
 from textual.screen import Screen
 
 from tests.support.table import table
@@ -62,31 +62,6 @@ async def test_a_prompt_that_a_hook_refuses_or_the_user_withdraws_returns_to_the
         await on.until(lambda: on.draft)
 
         assert (on.draft, on.told()) == ("the secret is", [])
-
-
-async def test_each_prompt_is_answered_in_a_run_of_its_own() -> None:
-    text = "\n".join(f"line {number}" for number in range(214))
-    async with stage(["Hello.", "It is fine.", "Long."], prompt="say hello") as on:
-        await on.until(lambda: on.provider.prepared == 1)
-        await on.until(lambda: len(on.loop.reports) == 1)
-        assert on.told() == ["say hello"], "a prompt given at the start is sent at once"
-
-        await on.say("is it fine")
-        await on.until(lambda: len(on.loop.reports) == 2)
-        await on.settled()
-        assert on.draft == ""
-        assert on.chat.body.has_class("-begun")
-
-        on.chat.body.conversation.text_select_all()
-        await on.pilot.press("ctrl+c")
-        assert "It is fine." in on.app.clipboard, "selected text is copied before anything else"
-        assert on.app.is_running
-
-        on.chat.entry.composer.post_message(Paste(text))
-        await on.until(lambda: on.draft == "[pasted 214 lines]")
-        await on.pilot.press("enter")
-        await on.until(lambda: len(on.loop.reports) == 3)
-        assert on.told() == ["say hello", "is it fine", text]
 
 
 async def test_a_follow_up_gets_a_turn_of_its_own() -> None:

@@ -63,10 +63,6 @@ class Listed:
         return " ".join(self._rows_of("heading")).split()
 
     @property
-    def empty(self) -> str:
-        return " ".join(self._rows_of("body"))
-
-    @property
     def side(self) -> list[str]:
         return self._rows_of("detail")
 
@@ -135,15 +131,6 @@ async def test_sessions_are_listed_with_their_facts_and_a_preview_and_tab_shows_
         await shown.until(lambda: len(shown.rows) == 3)
     async with listed(root, tmp_path / "nowhere") as shown:
         assert len(shown.rows) == 4, "a folder without sessions shows those of all"
-
-
-async def test_without_sessions_the_list_says_so(tmp_path: Path) -> None:
-    async with listed(tmp_path / "none", tmp_path) as shown:
-        assert shown.rows == []
-        assert shown.empty.startswith("No sessions yet.")
-        await shown.pilot.press("enter", "ctrl+x", "ctrl+r", "ctrl+f", "down", "escape")
-
-    assert shown.app.return_value is None
 
 
 async def test_empty_damaged_and_unreadable_journals_are_shown_as_what_they_are(root: Path, tmp_path: Path) -> None:
