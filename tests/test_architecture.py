@@ -317,7 +317,7 @@ ENGINE = (
         (("tui_agent.acp.editor_agent",), {"textual", "anthropic", "httpx2", "mcp"}),
         (("tui_agent.serve.browser_server",), {"textual", "anthropic", "mcp", "tui_agent.agent"}),
         (
-            ("tui_agent.cli.interactive", "tui_agent.ui.app.app_start"),
+            ("tui_agent.cli.screen_entry", "tui_agent.ui.app.app_start"),
             {"anthropic", "tui_agent.agent", "tui_agent.tools", "tui_agent.workbench.plugins", "psutil"},
         ),
     ],
@@ -352,7 +352,7 @@ OF_EXTRAS = (
 
 def test_a_start_loads_nothing_of_what_is_not_used() -> None:
     script = (
-        "import sys, tui_agent.cli.interactive, tui_agent.ui.app.app_start, tui_agent.workbench.workbench;"
+        "import sys, tui_agent.cli.screen_entry, tui_agent.ui.app.app_start, tui_agent.workbench.workbench;"
         f"unwanted = tuple(name + '.' for name in {OF_EXTRAS!r});"
         "print(*(name for name in sys.modules if (name + '.').startswith(unwanted)))"
     )
@@ -396,7 +396,7 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.regular_file.open_for_reading": {"tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {
-        "workbench.session_settings",
+        "workbench.live_settings",
         "ui.app.themes",
     },
     "tui_agent.tools.pinned_directory.open_file": {
@@ -474,7 +474,7 @@ def test_front_ends_reach_the_session_without_a_protocol_of_their_own() -> None:
 
 
 def test_only_the_file_that_starts_the_app_imports_the_screen() -> None:
-    assert structure.cli_files_on_screen() == ["cli.interactive"]
+    assert structure.cli_files_on_screen() == ["cli.screen_entry"]
 
 
 def test_few_private_modules_of_textual_are_imported() -> None:

@@ -44,8 +44,8 @@ from tui_agent.agent import (
 from tui_agent.agent.checkpoints import restore_state, restored_config
 from tui_agent.agent.guardrails import RunHooks
 from tui_agent.agent.loop_config import BeforeRequests, SystemText, UpdateTools
-from tui_agent.agent.message_delivery import Trigger
 from tui_agent.agent.output_format import OutputT
+from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, Strategy, ToolLike, ToolRegistry
 from tui_agent.execution.contained_calls import contained

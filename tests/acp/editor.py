@@ -22,7 +22,7 @@ from tests.support.messages_server import ScriptedMessagesServer
 from tui_agent.acp.editor_agent import serve_editor
 from tui_agent.acp.editor_host import EditorBench, EditorHost
 from tui_agent.agent import AgentLoop
-from tui_agent.cli.interactive import question_lines
+from tui_agent.cli.screen_entry import question_lines
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue

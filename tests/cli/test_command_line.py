@@ -178,7 +178,7 @@ def test_the_help_imports_no_command_and_has_the_first_sentence_of_each(tmp_path
 def test_the_first_screen_loads_neither_engine_nor_the_metadata_of_installed_packages() -> None:
     script = (
         "import sys; from tui_agent.cli.process.process_setup import begin_start; begin_start(); "
-        "import tui_agent.cli.interactive, tui_agent.ui.app.app_start; "
+        "import tui_agent.cli.screen_entry, tui_agent.ui.app.app_start; "
         "from tui_agent.settings import Settings; Settings(effort='low'); "
         "heavy = {'anthropic', 'importlib.metadata', *(f'tui_agent.{room}' for room in "
         "('agent', 'execution', 'permissions', 'providers', 'session', 'tools', 'trial'))}; "
@@ -194,7 +194,7 @@ def test_a_start_imports_few_modules() -> None:
     """Each costs about half a millisecond and 40 kB."""
     script = (
         "import sys, threading; before = len(sys.modules); "
-        "import tui_agent.cli.interactive, tui_agent.ui.app.app_start; "
+        "import tui_agent.cli.screen_entry, tui_agent.ui.app.app_start; "
         "from tui_agent.ui.app.engine_runner import load_engine, Settings; screen = len(sys.modules) - before; "
         "load_engine(Settings()); [each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
         "screens = (f'tui_agent.ui.approval.{name}_screen' for name in ('approval_list', 'server_question')); "

@@ -1,6 +1,8 @@
 """Links and file names in the documentation and in `.ci/long` point to existing files."""
 
+import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.table import table
@@ -39,3 +41,40 @@ def test_the_long_check_runs_every_benchmark_and_tests_that_exist() -> None:
 
     assert {path.stem for path in (ROOT / "tests/benchmarks").glob("[a-z]*.py")} == benchmarks | {"tool_servers"}
     assert [name for name in tests if not (ROOT / name).exists()] == []
+
+
+ROOM = re.compile(r"^ ?\d? +(\w+)/ +(.*)$")
+
+
+def chains(diagram: str) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield the room of each chain of the diagram, and its names: those beside each other between two arrows."""
+    room = ""
+    for line in diagram.splitlines():
+        room = found[1] if (found := ROOM.match(line)) else room if line.startswith(" " * 20) else ""
+        names = re.split(r"  +", (found[2] if found else line).strip())[0]
+        for chain in names.rstrip(";").split("; ") if room and "→" in names else ():
+            yield room, [re.findall(r"\w+", group) for group in chain.split("→")]
+
+
+def imported_by(room: str, name: str) -> set[str]:
+    """Return the files and folders of a room that a file or folder of it imports."""
+    place = PACKAGE / room / name
+    files = [place.with_suffix(".py")] if place.with_suffix(".py").is_file() else sorted(place.rglob("*.py"))
+    assert files, f"{room}/{name} does not exist"
+    text = "\n".join(path.read_text("utf-8") for path in files)
+    lines = re.findall(
+        r"^ *from (?:tui_agent\.\w+)?\.(\w*).* import (.*)|import_module\(f?\"\.(\w+)", text, re.MULTILINE
+    )
+    return {name for module, names, late in lines for name in (module, late, *("" if module else names).split(", "))}
+
+
+def test_every_arrow_of_the_diagram_is_an_import() -> None:
+    diagram = (ROOT / "docs/dev/architecture.md").read_text("utf-8").split("```")[1]
+    found = list(chains(diagram))
+
+    assert len(found) > 20
+    for room, groups in found:
+        for importers, imported in itertools.pairwise(groups):
+            known = set[str]().union(*(imported_by(room, name) for name in importers))
+            assert set(imported) <= known, f"{room}: {importers} → {set(imported) - known}"
+        assert all(imported_by(room, name) is not None for name in groups[-1])

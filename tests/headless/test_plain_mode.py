@@ -11,7 +11,7 @@ from tests.support.table import table
 from tui_agent.headless import HeadlessOptions
 from tui_agent.headless.command_handler import PromptQueue
 from tui_agent.headless.plain_commands import PlainCommands
-from tui_agent.headless.plain_reporter import PlainReporter
+from tui_agent.headless.plain_mode_output import PlainReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (

@@ -13,7 +13,7 @@ from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.delegation import delegate
 from tui_agent.execution import ApprovalGate, HookBus
-from tui_agent.hook_files.file_hook import EVENTS
+from tui_agent.hook_files.foreign_hooks import EVENTS
 from tui_agent.hook_files.hook_answer import HookAnswer, read_answer
 from tui_agent.hook_files.hook_file_reader import parse_hook_file
 from tui_agent.library import coding_tools

@@ -20,7 +20,7 @@ from tests.support.examples import examples
 from tests.support.table import table
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.cli.installation_checks import examine
-from tui_agent.hook_files.file_hook import MAX_SCRIPTS, changed_script, read_scripts
+from tui_agent.hook_files.foreign_hooks import MAX_SCRIPTS, changed_script, read_scripts
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,

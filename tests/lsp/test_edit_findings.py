@@ -17,7 +17,7 @@ from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.table import table
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.acp.session_updates import SessionUpdates
-from tui_agent.headless.plain_reporter import PlainReporter
+from tui_agent.headless.plain_mode_output import PlainReporter
 from tui_agent.lsp import language_servers
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (

@@ -18,7 +18,7 @@ from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate
 from tui_agent.headless.command_handler import CommandHandler, PromptQueue
 from tui_agent.headless.plain_commands import PlainCommands
-from tui_agent.headless.plain_reporter import OpenQuestion, PlainReporter
+from tui_agent.headless.plain_mode_output import OpenQuestion, PlainReporter
 from tui_agent.mcp.client_callbacks import fields_of
 from tui_agent.mcp.server_parts import (
     QuestionAnswer,

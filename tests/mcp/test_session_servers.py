@@ -7,7 +7,7 @@ import pytest
 from tests.mcp.pools import hostile, running, until
 from tests.support.table import table
 from tui_agent.acp.session_updates import note_of
-from tui_agent.headless.plain_reporter import PlainReporter
+from tui_agent.headless.plain_mode_output import PlainReporter
 from tui_agent.headless.reporters import JsonReporter, TextReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ToolError

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.prelude.early_start import leads_to_start_page
-from tui_agent.prelude.start_frame import FrameNames, user_directories
+from tui_agent.prelude.kept_frame import FrameNames, user_directories
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.project_trust import TrustStore
 
@@ -50,7 +50,7 @@ def test_nothing_but_a_few_small_modules_is_loaded_before_the_first_output() -> 
     assert ours == {
         "tui_agent", "tui_agent.__main__", "tui_agent.cli", "tui_agent.cli.process", "tui_agent.cli.process.shortage",
         "tui_agent.prelude", *(f"tui_agent.prelude.{name}" for name in (
-            "early_start", "early_terminal", "input_filter", "start_frame",
+            "early_start", "early_terminal", "input_filter", "kept_frame",
             "typed_input")),
     }  # fmt: skip
     assert loaded - ours <= LOADED_FIRST

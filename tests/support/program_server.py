@@ -18,7 +18,7 @@ import sys
 PRELOADED = (
     "tui_agent.__main__",
     "tui_agent.cli.command_line",
-    "tui_agent.cli.interactive",
+    "tui_agent.cli.screen_entry",
     "tui_agent.ui.app.app_start",
     "tui_agent.workbench.workbench",
     "tui_agent.headless",

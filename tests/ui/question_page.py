@@ -13,7 +13,7 @@ from tests.ui.open_bench import bench_of
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock, Stage
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
-from tui_agent.ui.dialogs.question_screen import QuestionScreen, Typed, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.text.rows_view import RowsView
 
 ScreenT = TypeVar("ScreenT", bound=QuestionScreen[Any])

@@ -34,7 +34,7 @@ from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.answer_rules import PAUSE_SECONDS, RESTING_SECONDS, SEEN_SECONDS
-from tui_agent.ui.dialogs.question_screen import AnswerRow
+from tui_agent.ui.dialogs.answer_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
 
 pytestmark = pytest.mark.slow

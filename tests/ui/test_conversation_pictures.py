@@ -16,7 +16,7 @@ from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
-from tui_agent.ui.dialogs.question_screen import AnswerRow, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import AnswerRow, TypedKeys
 from tui_agent.ui.transcript.conversation import Conversation
 
 SIZES = [(80, 24), (120, 40)]

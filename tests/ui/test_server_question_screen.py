@@ -15,7 +15,7 @@ from tui_agent.ui.approval.approval_summary import question_title
 from tui_agent.ui.approval.form_fields import ChoiceList
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS, SEEN_SECONDS
-from tui_agent.ui.dialogs.question_screen import AnswerRow
+from tui_agent.ui.dialogs.answer_screen import AnswerRow
 
 pytestmark = pytest.mark.slow
 

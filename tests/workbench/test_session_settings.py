@@ -13,7 +13,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.page_facts import SettingFact
 from tui_agent.settings import Locations, key_names
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.session_settings import SessionSettings, meanings
+from tui_agent.workbench.live_settings import SessionSettings, meanings
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The client of one connection, and requests for approval as its questions; each answer counts for its own, once."""
+"""The client of one connection, and questions to its user. An answer resolves only its own request, and only once."""
 
 import asyncio
 import logging

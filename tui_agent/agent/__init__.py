@@ -18,8 +18,8 @@ from .guardrails import Guardrail, GuardrailContext, GuardrailDecision, InputFil
 from .limit_settings import Budget, RepetitionLimits, RetryPolicy
 from .loop import AgentLoop
 from .loop_config import DEFAULT_SYSTEM, AgentLoopConfig, AgentLoopSnapshot, CheckpointStore
-from .message_delivery import UserInput
 from .output_format import OutputFormat, RunReport
+from .run_input import UserInput
 
 __all__ = [
     "DEFAULT_SYSTEM",

@@ -1,4 +1,4 @@
-"""Assembling an agent: its parts from a configuration, the policy of an agent without one, and its own layers."""
+"""Parts of a new agent: those of its configuration, a policy if that has none, and its own layers of the prompt."""
 
 import platform
 from functools import partial

@@ -1,4 +1,4 @@
-"""Snapshots of an agent: taking, storing and restoring them, and resuming the calls that had no results."""
+"""Snapshots of an agent: take, store and restore one; a restored agent resumes calls that had no results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -14,7 +14,7 @@ from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.reports import RunReason, ToolCallReport
 
 from .agent_state import AgentState
-from .message_delivery import MessageDelivery, as_user_message
+from .run_input import MessageDelivery, as_user_message
 from .stop_tokens import ABORT_REQUESTED, StopTokens
 
 NEVER_RAN = frozenset(

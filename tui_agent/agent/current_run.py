@@ -1,4 +1,4 @@
-"""The run of an agent that is in progress, the configuration of sub-agents, and requests beside it.
+"""The run in progress of an agent, the configuration of its sub-agents, and questions to the model beside a run.
 
 A streamed run may outlive its reader. A request beside the run is a question that belongs to no call, or an answer of
 the model for someone else.
@@ -86,12 +86,12 @@ class CurrentRun:
             self._run.notify_steering()
 
     def stop(self) -> None:
-        """End the run after this step."""
+        """End the run after this step; does nothing without a run."""
         if self._run is not None:
             self._run.stop()
 
     def abort(self, reason: str) -> None:
-        """End the run now."""
+        """Abort the run, without waiting for its end; does nothing without a run."""
         if self._run is not None:
             self._run.abort(reason)
 
@@ -100,16 +100,19 @@ class CurrentRun:
         return self._run is not None and self._run.cancel_call(call_id, reason)
 
     def extend_call(self, call_id: str, seconds: float) -> float | None:
-        """Give one running call more time; return its new limit, or None if it has none or does not run."""
+        """Give one running call more seconds; return its new limit in seconds from its start.
+
+        None if it has no limit, does not run, or is unknown.
+        """
         return self._run.extend_call(call_id, seconds) if self._run is not None else None
 
     def count(self, usage: Usage, cost: float | None) -> None:
-        """Add the usage of a sub-agent to the run's."""
+        """Add the usage of a sub-agent to that of the run; `cost` is in dollars, None if the price is unknown."""
         if self._run is not None:
             self._run.count(usage, cost)
 
     def overrun(self) -> str | None:
-        """Return the budget that the run has used up; None while none is."""
+        """Return a sentence about the budget that the run has used up; None while none is, or without a run."""
         return self._run.overrun() if self._run is not None else None
 
 

@@ -128,23 +128,23 @@ async def delegate(
     max_steps: int | None = DEFAULT_MAX_STEPS,
     cancellation: CancellationToken | None = None,
 ) -> AgentRunReport:
-    """Run a sub-agent on a task and return its report; a failure is reported, not raised (S4-79).
+    """Run a sub-agent to its end and return its report; a run that fails is reported, not raised (S4-79).
 
     Args:
         parent: the agent for which it works.
-        task: its input.
-        context: the conversation it starts with.
+        task: the text of its first message.
+        context: `fork` starts with a copy of the parent's conversation so far, `fresh` with an empty one.
         tools: names of the parent's tools it may use; None: all of them.
         name: the first part of its agent id, unless a profile names it.
         profile: its prompt, tools and model; None: those of the parent.
         call_id: the call that started it; empty if none did.
-        max_steps: most steps of its run; None: no cap.
-        cancellation: aborts it.
+        max_steps: the maximum number of steps of its run; None: no limit.
+        cancellation: aborts the run once it is cancelled; the report then has the reason `aborted`.
 
     Raises:
         ConfigurationError: the sub-agent would be deeper than `MAX_DEPTH`, the parent has no tool of a name, or an
             argument is of the wrong kind.
-        asyncio.CancelledError: the task was cancelled; the sub-agent has ended.
+        asyncio.CancelledError: the asyncio task that waits here was cancelled; the sub-agent has ended by then.
     """
     _check_delegation(parent, context, cancellation)
     expect_kind("delegate(task)", task, str, "text")

@@ -1,4 +1,4 @@
-"""Limits of a run: steps, budget, repetitions, attempts at a request, and a wait that others ordered."""
+"""Limits of a run: steps, budget, repeated calls, attempts at a request, and the longest wait that a server may set."""
 
 import asyncio
 from dataclasses import dataclass

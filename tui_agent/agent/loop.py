@@ -44,8 +44,8 @@ from .checkpoints import ResumedCalls, restore_state, restored_config, save_chec
 from .command_run import CommandRun
 from .current_run import CurrentRun, answer_beside, ask_user, child_config
 from .loop_config import AgentLoopConfig, AgentLoopSnapshot, expect_provider
-from .message_delivery import Trigger, UserInput, as_messages, as_user_message
 from .run import AgentRun
+from .run_input import Trigger, UserInput, as_messages, as_user_message
 from .steering_queue import SteeringQueue
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ class AgentLoop:
 
     @property
     def waiting_messages(self) -> tuple[UserMessage, ...]:
-        """Steering messages and follow-ups that are not delivered yet, in order of delivery."""
+        """Queued messages and notices of this agent in order of delivery, without those that the user is editing."""
         return self._agent.queue.waiting
 
     @property
@@ -283,11 +283,14 @@ class AgentLoop:
         return self._queue(message, "follow_up")
 
     def notify(self, text: str) -> UserMessage:
-        """Queue a notice by the program for the model; unlike a steering message, it skips and withdraws nothing."""
+        """Queue a notice of the program for the model, which reads it with its next request; return it as queued.
+
+        Unlike a steering message, it skips no calls and withdraws no questions. It starts no run.
+        """
         return self._queue(text, "notice")
 
     def drop_message(self, message_id: str) -> UserMessage | None:
-        """Remove a message from the queue of this agent or of a sub-agent; None if it is no longer queued."""
+        """Remove a message from the queue of this agent or of a sub-agent; return it, or None if it is not queued."""
         return self._agent.queue.drop(message_id) or _first(child.drop_message(message_id) for child in self._running)
 
     def steer_child(self, name: str, message: str | UserMessage) -> UserMessage | None:
@@ -311,7 +314,7 @@ class AgentLoop:
     # --- interrupting -------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the run after this step; does nothing without a run."""
+        """End the run after this step, without waiting for that; does nothing without a run."""
         self._run.stop()
 
     def delay_requests(self, seconds: float) -> None:
@@ -356,7 +359,10 @@ class AgentLoop:
         )
 
     def destroy(self, reason: str = "closed") -> None:
-        """Abort the run and publish `agent.destroyed` (S4-90). The provider is not closed; it belongs to the caller."""
+        """Abort the run, without waiting for its end, and publish `agent.destroyed` (S4-90).
+
+        The provider is not closed: it belongs to the caller.
+        """
         self.abort(reason)
         self._agent.publisher.publish(AgentDestroyed(reason=reason))
 
@@ -414,7 +420,10 @@ class AgentLoop:
     # --- beside the conversation --------------------------------------------------------------------------------------
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask the user a question that belongs to no call; without an approver the answer is `deny`."""
+        """Ask the user a question that belongs to no call, and wait for the answer, without a time limit.
+
+        Without an approver, the answer is `deny` at once.
+        """
         return await ask_user(self._agent, request)
 
     async def answer_beside(
@@ -477,7 +486,10 @@ class AgentLoop:
     # --- snapshots ----------------------------------------------------------------------------------------------------
 
     def dump(self) -> AgentLoopSnapshot:
-        """Return everything needed to restore this agent elsewhere, also in the middle of a run (S4-76)."""
+        """Return a snapshot from which another process can restore this agent (S4-76); nothing is stored.
+
+        During a run, the calls that wait for approval are part of it, so that the restored agent can resume them.
+        """
         return take_snapshot(self._agent)
 
     @classmethod

@@ -25,7 +25,7 @@ from .answer_problems import ModelFallback
 from .checkpoints import ResumedCalls
 from .guardrails import MAX_CONTINUATIONS, ask_run_hooks
 from .limit_settings import DEFAULT_MAX_STEPS
-from .message_delivery import CONTINUE_TEXT, MessageDelivery, Trigger, text_of
+from .run_input import CONTINUE_TEXT, MessageDelivery, Trigger, text_of
 from .run_report import Ending, RunTally, ending_of_calls
 from .stop_tokens import ABORT_REQUESTED, STOP_REQUESTED, StopTokens
 from .turn import Turn, TurnPosition

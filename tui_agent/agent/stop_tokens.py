@@ -1,4 +1,4 @@
-"""The tokens that end a run, the codes that announce it, and an await that a token ends without a watching task."""
+"""The tokens that stop or abort a run, their codes, and `unless_cancelled`, an await that such a token ends."""
 
 import asyncio
 from collections.abc import Awaitable

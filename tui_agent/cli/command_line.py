@@ -175,11 +175,11 @@ def launch(**values: Any) -> int:
         say_problem(problem)
         return FAILED
     if values["theme"]:
-        from .interactive import refuse_unknown_theme
+        from .screen_entry import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:
-        from .interactive import run_replay
+        from .screen_entry import run_replay
 
         return run_replay(values["replay"], options)
     if values["worktree"] is not None:
@@ -194,7 +194,7 @@ def _run(options: LaunchOptions) -> int:
         from .print_mode import run_plain_mode, run_print_mode
 
         return run_plain_mode(options) if options.plain else run_print_mode(options)
-    from .interactive import run_interactive
+    from .screen_entry import run_interactive
 
     return run_interactive(options, _examine)
 

@@ -1,4 +1,4 @@
-"""Words of the command line: values of options with their completion, and first words that name no command.
+"""Values of options with their completion, and the error for a first word that is not a command.
 
 A word of other programs counts only alone: `tui-agent update the README` is a prompt.
 """
@@ -113,7 +113,7 @@ class ThemeName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
         """Return the themes whose names begin with the text: the user's and those of the package."""
-        from .interactive import theme_names
+        from .screen_entry import theme_names
 
         return [CompletionItem(name) for name in theme_names() if name.startswith(incomplete)]
 

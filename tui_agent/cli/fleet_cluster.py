@@ -1,4 +1,4 @@
-"""The workers of a fleet: this machine with walls around `verify`, or a Dask cluster with its options and its task."""
+"""The workers of a fleet: on this machine, with walls around `verify`, or on a Dask cluster."""
 
 import asyncio
 import importlib.util

@@ -1,4 +1,4 @@
-"""The fleet behind `tui-agent fleet`: composes directory, backend and driver, and starts drivers of their own."""
+"""`tui-agent fleet run`: puts directory, backend and driver together, or starts a driver as a process of its own."""
 
 import asyncio
 import os

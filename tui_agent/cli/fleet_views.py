@@ -170,7 +170,7 @@ def watch_fleet(out: Path) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         read_tasks(out)
         # Imported here: no other command needs the screen.
-        from .interactive import show_fleet
+        from .screen_entry import show_fleet
 
         code = asyncio.run(show_fleet(out))
         if not is_driven(out):

@@ -243,7 +243,7 @@ def _language_servers(directory: Path, settings: Settings) -> Iterator[Finding]:
 def _plugins(directory: Path, locations: Locations, settings: Settings) -> Iterator[Finding]:
     """Yield which plugins a start here uses, and why it does not use others; nothing without plugins."""
     # Imported here, because the app loads this module, too.
-    from .interactive import examine_plugins
+    from .screen_entry import examine_plugins
 
     found = examine_plugins(settings, directory, locations)
     if used := [plugin.entry.shown for plugin in found.plugins if plugin.is_used]:

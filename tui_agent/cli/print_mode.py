@@ -15,10 +15,10 @@ from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, open_trust_request
 from tui_agent.workbench.workbench import Workbench
 
-from .interactive import question_lines, screen_problems
 from .process.controlling_terminal import say
 from .process.log_file import log_loop_stalls, log_to_file
 from .process.process_setup import end_start
+from .screen_entry import question_lines, screen_problems
 
 if TYPE_CHECKING:
     from tui_agent.headless import Describe, HeadlessOptions

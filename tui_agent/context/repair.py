@@ -1,4 +1,4 @@
-"""Rules that a conversation must meet for a model to accept it, and repair of one that breaks them.
+"""Rules of a conversation that models accept, and the repair of a conversation that breaks them.
 
 The rules: it begins with a user message; no message is empty; an assistant message follows another only if that one
 paused; every call has exactly one result; the results of an assistant message follow it directly, in call order; no

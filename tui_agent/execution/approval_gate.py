@@ -85,7 +85,7 @@ class ApprovalGate:
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
-        """Waiting questions, oldest first."""
+        """Open questions, oldest first; an answered one stays until its call has received the answer."""
         return tuple(question.request for question in self._waiting.values())
 
     def prefeed(self, call_id: str, decision: ApprovalDecision, digest: str) -> None:

@@ -1,4 +1,4 @@
-"""Services that every stage of the pipeline works with, the same on every path by which a call arrives."""
+"""Services that all stages of the pipeline share, on every path by which a call arrives."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field

@@ -4,7 +4,7 @@
 |---|---|
 | 0 receive | this module |
 | 1–7 parse, find the tool, validate, floor, input guardrails, hooks, judgement | `pipeline/admission` |
-| 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage`, `pipeline/approval_stage` |
+| 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage` |
 | 10 turn and permit | `scheduling/concurrency_gate` |
 | 11 run | `pipeline/run_tool`, `pipeline/tool_execution` |
 | keep, ask about or discard what it changed in a trial | `pipeline/settle_changes` |
@@ -283,7 +283,10 @@ class ToolExecutor:
         return await settle_changes(self.services, state, execution.proposal, outcome)
 
     def extend_time_limit(self, state: CallState, seconds: float) -> float | None:
-        """Give a running call more time; return its new limit, or None if it has none or does not run."""
+        """Give a running call more seconds; return its new limit in seconds from its start.
+
+        None if it has no limit or does not run.
+        """
         return extend_time_limit(self.services, state, seconds)
 
     def end(self, state: CallState, outcome: Outcome) -> None:

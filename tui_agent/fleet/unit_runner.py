@@ -1,4 +1,4 @@
-"""The worker's side of a unit: claim it, run it in a worktree of its own, report everything, verify the result.
+"""Runs one unit on a worker: claims it, works in its own worktree, reports everything, verifies the result.
 
 `--local` and Dask run the same program. It asks the driver for a unit's present state and keeps nothing itself: a unit
 whose worker died is resumed from what the driver has.

@@ -1,4 +1,4 @@
-"""Settings of git: those in any file, as git reads them, and the user's own for commands that do not see the home.
+"""Settings of git, as git reads them from files; and the user's own, for commands that do not see the home directory.
 
 git itself lists the settings: a second parser would find other ones in a crafted file. git gets the file's content as
 its input, which starts nothing and reads no other file. What git cannot list is unknown.

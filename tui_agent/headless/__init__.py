@@ -8,7 +8,7 @@ async with Workbench.open(launch_options, watched=options.interactive) as bench:
 """
 
 from .exit_codes import ExitCode, code_of
-from .plain_reporter import Describe
+from .plain_mode_output import Describe
 from .print_run import HeadlessOptions, StandardStreams, read_prompt, run_headless
 from .reporters import describe_briefly
 

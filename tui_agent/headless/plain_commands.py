@@ -18,7 +18,7 @@ from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.trial import ProposedChanges
 
 from .command_handler import PromptQueue
-from .plain_reporter import OpenQuestion, PlainReporter
+from .plain_mode_output import OpenQuestion, PlainReporter
 
 if TYPE_CHECKING:
     from tui_agent.workbench.workbench import Workbench

@@ -24,7 +24,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from .command_handler import CommandHandler, Listener, PromptQueue
 from .exit_codes import ExitCode
 from .plain_commands import PlainCommands
-from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
+from .plain_mode_output import INTRODUCTION, Describe, PlainReporter, in_lines
 from .reporters import OutputFormat, ReadAnswer, describe_briefly, reporter_for
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from tui_agent.protocol.trial import REPOSITORY, ProposedChanges, ProposedFile
 from tui_agent.protocol.visible_text import escaped, escaped_json
 
 from .exit_codes import ExitCode
-from .plain_reporter import Describe, PlainReporter
+from .plain_mode_output import Describe, PlainReporter
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json", "plain"]
 

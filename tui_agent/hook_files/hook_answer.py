@@ -9,7 +9,7 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.setting_files import RecordFormat
 from tui_agent.protocol.visible_text import escaped
 
-from .file_hook import FileHook, FileHookEvent
+from .foreign_hooks import FileHook, FileHookEvent
 
 MAX_TEXT = 10_000
 """Most characters of one text of a hook that the model or the user reads."""

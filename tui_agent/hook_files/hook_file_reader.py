@@ -12,7 +12,7 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.programs import script_reader, script_reader_of_line
 from tui_agent.protocol.setting_files import LENIENT_MODES, RecordFormat, as_list
 
-from .file_hook import (
+from .foreign_hooks import (
     ABOUT_CALLS,
     DEFAULT_TIMEOUT,
     MAX_TIMEOUT,

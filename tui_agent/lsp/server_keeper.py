@@ -1,4 +1,4 @@
-"""One language server of a session: started when it is first needed, and again when it has died, some times.
+"""One language server of a session: starts it when it is first needed, and restarts it a few times if it dies.
 
 The known ones are offered by `doctor` if they are installed; without an entry in the settings, none starts.
 """

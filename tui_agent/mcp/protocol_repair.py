@@ -1,4 +1,4 @@
-"""Repair of a server's answers before the SDK checks them: one bad entry costs itself, not the whole answer.
+"""Repair of a server's answers before the SDK checks them: a bad entry is dropped, and the rest of the answer is used.
 
 Over HTTP, a response whose next message is too long ends before it takes memory.
 """

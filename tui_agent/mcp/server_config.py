@@ -1,4 +1,4 @@
-"""Tool servers in the form that other agents use (`.mcp.json`), and the variables in their settings."""
+"""Tool servers from files of other agents (`.mcp.json`), and the variables in their settings."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Parts that all servers of a session share: their log, their tokens, and who answers their questions."""
+"""Parts that all tool servers of a session share: log, tokens, and the functions that answer their questions."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Checks of the tools that a server offers: names, descriptions and schemas are its claims.
+"""Checks of the tools that a server lists: names, descriptions and schemas come from outside and may be wrong.
 
 A tool that cannot be used is left out with the reason, because one wrong tool makes the model's provider refuse every
 request.

@@ -1,4 +1,4 @@
-"""The beginning and the end of the prelude."""
+"""Start and end of the prelude."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ def begin(arguments: "Sequence[str]") -> None:
     import termios
 
     from .early_terminal import EarlyTerminal
-    from .start_frame import FrameNames
+    from .kept_frame import FrameNames
 
     try:
         _early = EarlyTerminal()

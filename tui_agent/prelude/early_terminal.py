@@ -1,4 +1,4 @@
-"""The terminal before the app has it: raw, with the start page, and a thread that reads every byte.
+"""The terminal before the app takes it over: in raw mode, with the start page, and a thread that reads every byte.
 
 The thread also handles signals, because the main thread may hang in an import from a slow disk.
 """
@@ -8,7 +8,7 @@ import os
 import select
 import termios
 
-from .start_frame import FrameNames, StartFrame, read_frame, write_file, write_frame
+from .kept_frame import FrameNames, StartFrame, read_frame, write_file, write_frame
 from .typed_input import BREAKS_TO_QUIT, LARGEST_INPUT, TypedInput
 
 TYPE_CHECKING = False

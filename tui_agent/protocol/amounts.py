@@ -36,7 +36,7 @@ def bytes_text(size: int) -> str:
 
 
 def money_text(dollars: float | None) -> str:
-    """Return an estimated cost: `$0.04`; empty if it is not known."""
+    """Return an estimated cost in dollars: `$0.04`; empty for None, an unknown cost."""
     if dollars is None:
         return ""
     if 0 < dollars < 0.01:
@@ -45,7 +45,7 @@ def money_text(dollars: float | None) -> str:
 
 
 def share_text(part: float, whole: float) -> str:
-    """Return a share in percent: `6 %`; empty if the whole is 0."""
+    """Return a share in whole percent: `6 %`; empty if the whole is 0 or less."""
     return f"{round(100 * part / whole)} %" if whole > 0 else ""
 
 

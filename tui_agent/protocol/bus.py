@@ -134,7 +134,7 @@ class EventBus:
         return subscription
 
     def unsubscribe(self, subscription: "Subscription") -> None:
-        """Remove a subscription; unknown ones are ignored."""
+        """Remove a subscription: later events do not reach it, and queued ones stay. Ignores unknown ones."""
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
 
@@ -240,11 +240,11 @@ class Subscription:
 
     @property
     def waiting(self) -> Sequence[Envelope]:
-        """The queued events."""
+        """The queued events, which stay queued and are not merged."""
         return self._waiting
 
     def drain(self) -> list[Envelope]:
-        """Return the queued events without waiting."""
+        """Remove the queued events and return them, adjacent deltas merged; empty if there are none."""
         waiting, self._waiting = self._waiting, []
         may_merge, self._may_merge = self._may_merge, False
         self._arrived.clear()

@@ -61,11 +61,11 @@ class CancellationToken:
             child.cancel(self.reason)
 
     def child(self) -> "CancellationToken":
-        """Return a new token below this one."""
+        """Return a new token that is cancelled with this one, but can be cancelled alone."""
         return CancellationToken(self)
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Set this token and its descendants; later calls change nothing."""
+        """Set this token and its descendants, and call their callbacks before returning; later calls change nothing."""
         with _ADDING:
             if self._is_set:
                 return
@@ -109,7 +109,7 @@ class CancellationToken:
         return self._is_set
 
     async def wait(self) -> None:
-        """Wait until it is cancelled."""
+        """Wait until this token is cancelled; return at once if it is."""
         if self._is_set:
             return
         if self._event is None:

@@ -162,13 +162,18 @@ class PipeWriter:
 
 
 def signal_group(leader: int, number: int) -> None:
-    """Send a signal to the group of processes that one started; nothing if none is left."""
+    """Send a signal to a group of processes.
+
+    Args:
+        leader: id of the process that leads the group. Nothing happens if the group is gone or belongs to another user.
+        number: the signal, such as `signal.SIGTERM`.
+    """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
 
 async def has_exited(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Return True once a process has exited; False if it is still there after some seconds."""
+    """Wait for a process to exit, at most `seconds`; return True if it has. Its output may still arrive."""
     deadline = time.monotonic() + seconds
     # `process.wait` would also wait for the end of its output, which no one may read any more.
     while process.returncode is None and time.monotonic() < deadline:

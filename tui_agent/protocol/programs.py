@@ -81,7 +81,7 @@ def open_script(text: str) -> int:
 
 
 def start_directory(workspace: Path) -> Path:
-    """Return the directory that commands start in: the workspace, or its nearest parent once it was removed."""
+    """Return the directory in which commands start: the workspace, or its nearest existing parent if it was removed."""
     return next((path for path in (workspace, *workspace.parents) if path.is_dir()), workspace)
 
 

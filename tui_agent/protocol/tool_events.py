@@ -206,7 +206,10 @@ class HookStarted(TrustedModel):
 
 
 class HookEnded(TrustedModel):
-    """A hook answered."""
+    """A hook answered. Those of hook files have this event also if they failed or timed out, with the reason.
+
+    Then the warning `hook_failed` says whether the failure denies the call.
+    """
 
     type: Literal["hook.ended"] = "hook.ended"
     event: str
@@ -218,7 +221,7 @@ class HookEnded(TrustedModel):
 
 
 class HookFailed(TrustedModel):
-    """A hook raised or timed out."""
+    """A hook of this process or of `[[hooks]]` raised or timed out, or any hook was cancelled while it ran."""
 
     type: Literal["hook.failed"] = "hook.failed"
     event: str

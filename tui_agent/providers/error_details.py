@@ -1,4 +1,4 @@
-"""Contents of an error of a model's server, in whatever shape it has, and the part of the request that it is about."""
+"""Details in the error of a model server, whatever its form, and the part of the request that it names."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Files that differ from an earlier state: those that a session has changed, the differences of one, and their undo."""
+"""Files that differ from an earlier state: the list for a session, the differences of one file, and undo."""
 
 import os
 import stat

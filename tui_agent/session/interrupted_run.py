@@ -1,4 +1,4 @@
-"""State that an interrupted run left open, and the events that close it, so that no past call looks as if it still ran.
+"""State that a run left open when its program ended, and the events that close it, so that no old call seems to run.
 
 Nothing runs again. A resumed session publishes the closing events: so journal, screen and conversation agree.
 """

@@ -265,12 +265,20 @@ class SessionStore:
             raise SessionError(f"Session {session_id} cannot be deleted: {error.strerror or error}.") from error
 
     def journal_path(self, session_id: str) -> Path:
-        """Return the path of a session's journal, which may not exist."""
+        """Return the path of a session's journal, which may not exist.
+
+        Raises:
+            ConfigurationError: the id is not one of a session.
+        """
         _check(session_id)
         return self._path(session_id)
 
     def files_path(self, session_id: str) -> Path:
-        """Return the directory of a session's long results, which may not exist."""
+        """Return the directory of a session's long results, which may not exist.
+
+        Raises:
+            ConfigurationError: the id is not one of a session.
+        """
         _check(session_id)
         return self.root / f"{session_id}{FILES_SUFFIX}"
 

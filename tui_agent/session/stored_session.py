@@ -117,7 +117,7 @@ class StoredSession:
 
     @classmethod
     def ephemeral(cls, cwd: Path, session_id: str | None = None) -> "StoredSession":
-        """Return a session that is not saved."""
+        """Return a new session without a journal; a random id unless one is given."""
         return cls(session_id or new_id("session"), None, cwd)
 
     @cached_property
@@ -130,7 +130,7 @@ class StoredSession:
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, always valid."""
+        """The conversation so far, in which every call has a result. The first use may take long: see `fold`."""
         return self._fold.messages()
 
     @property
@@ -140,7 +140,7 @@ class StoredSession:
 
     @cached_property
     def waiting(self) -> tuple[UserMessage, ...]:
-        """Queued messages that were never delivered."""
+        """Messages that were queued when the session ended, in order of delivery."""
         return self._folds.queue.waiting()
 
     @property
@@ -176,7 +176,7 @@ class StoredSession:
         return sum(1 for _ in events_of(self.envelopes, (BackgroundStarted,)))
 
     def fold(self) -> None:
-        """Compute the cached properties. Call it in a thread: a long session takes a while."""
+        """Compute the cached properties. Blocks: call it in a thread, because a long session takes a while."""
         _ = self.messages, self.waiting, self.unfinished, self.resumable_conversation, self.lost_processes
 
     def grants(self, cwd: Path) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ class StoredSession:
 
     @property
     def chosen_model(self) -> tuple[str, str]:
-        """Model and effort that the user chose last in this session; empty without a choice."""
+        """Model and effort that the user chose last in this session; two empty texts if the user chose none."""
         chosen = ("", "")
         for envelope in events_of(self.envelopes, (Noticed,)):
             match envelope.event:

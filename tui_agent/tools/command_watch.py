@@ -1,4 +1,4 @@
-"""Report of the files that one command changes: for rewind and undo, and protected ones as a warning."""
+"""The files that one command changes: events for rewind and undo, and a warning about protected ones."""
 
 import asyncio
 from collections.abc import Callable, Collection

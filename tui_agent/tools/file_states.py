@@ -1,4 +1,4 @@
-"""States of files before and after a change, and the store by hash from which a rewind restores their contents.
+"""States of files before and after a change, and the store, by hash, of contents that a rewind restores.
 
 Also of those that a command names and no listing of the workspace has: ignored files, and files outside of it. A
 directory with too many files is only named, so that a rewind can say that it does not cover it.
@@ -222,9 +222,15 @@ def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | 
 def diffs_of(
     changes: Iterable[TreeChange], contents: ContentStore, root: Path, *, seconds: float, room: int
 ) -> Iterator[Diff]:
-    """Yield the diff of each change, with names relative to `root`; an empty one once the time is over.
+    """Yield one diff for each change, in their order, with names relative to `root`. Blocks: it reads the store.
 
-    Once the characters of `room` are used up, diffs have counts only.
+    Args:
+        seconds: time for all diffs; those after it are empty.
+        room: characters for all diffs; one that does not fit has only the counts of its lines. A single diff is
+            shortened to `MOST_OF_ONE_DIFF` characters.
+
+    Yields:
+        The diff; empty if a content is not stored, binary or longer than `DIFFED_LIMIT` bytes.
     """
     deadline = time.monotonic() + seconds
     for change in changes:

@@ -1,4 +1,4 @@
-"""Steps of keeping, and their journal, which is written before the first of them.
+"""The steps that keep a layer, and their journal, which is written before the first step.
 
 Each step reaches its file through directories that are held open, never through a link.
 """

@@ -1,4 +1,4 @@
-"""Changes of a repository's own state in a layer: in words, and with the files that are kept together."""
+"""Changes of a repository's own state (`.git`) in a layer: their description, and the files that are kept together."""
 
 import hashlib
 import os

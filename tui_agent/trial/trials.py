@@ -1,4 +1,4 @@
-"""The trials of one session: which way works here, and the layers of its commands."""
+"""The trials of one session: chooses the kind that works here, and makes a layer for each command."""
 
 import json
 import os

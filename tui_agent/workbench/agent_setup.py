@@ -1,4 +1,4 @@
-"""The agent of a session, as options and settings ask for it, and what of it changes when the settings change."""
+"""Makes the agent of a session from options and settings, and applies settings that change while it works."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

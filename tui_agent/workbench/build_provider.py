@@ -59,7 +59,9 @@ class ProviderBuilder:
         return self._keep_own(provider), options, replace(loaded, rules=(*loaded.rules, *tour))
 
     def build(self, settings: Settings) -> ModelProvider:
-        """Return the provider that the settings name.
+        """Return the provider for `settings.model`: of a plugin, a named endpoint or the default one.
+
+        It is built once for each model and endpoint and closed with the session. Sends no request.
 
         Raises:
             ConfigurationError: no key is set, the model's endpoint is unknown, or the plugin that offers it fails.

@@ -90,7 +90,7 @@ def _lookup_tools(workspace: Workspace, look_up: LookUp | None) -> list[Tool]:
     if look_up is None:
         return []
     # Imported here so that a start without language servers does not wait for it.
-    from tui_agent.tools.lookup_tool import LookupTool
+    from tui_agent.tools.symbol_tool import LookupTool
 
     return [LookupTool(workspace, look_up)]
 

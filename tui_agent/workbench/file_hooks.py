@@ -15,7 +15,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.agent.guardrails import PromptCheck
 from tui_agent.execution import HookBus
 from tui_agent.execution.process_hook import HookOutput, HookProcess
-from tui_agent.hook_files.file_hook import CALL_EVENTS, PROJECT_DIR, FileHook, FileHookEvent, changed_script
+from tui_agent.hook_files.foreign_hooks import CALL_EVENTS, PROJECT_DIR, FileHook, FileHookEvent, changed_script
 from tui_agent.hook_files.hook_answer import CombinedAnswer, HookAnswer, framed, read_answer
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,

@@ -24,7 +24,7 @@ from .user_commands import command_hooks
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has hook files.
-    from tui_agent.hook_files.file_hook import FileHook
+    from tui_agent.hook_files.foreign_hooks import FileHook
 
     from .file_hooks import EndReason, FileHooks, LastResult, SessionSource
 

@@ -39,7 +39,11 @@ class SessionJobs:
         )
 
     def send(self, call_id: str, /) -> tuple[str, str]:
-        """Send a running command to the background; return its id there, or an empty one and why it stays."""
+        """Send the command of a running call to the background.
+
+        Returns:
+            The id of the job and an empty text; or an empty id and the reason, as a sentence, why it stays.
+        """
         try:
             job = self._jobs.send(call_id)
         except ToolError as error:
@@ -47,7 +51,11 @@ class SessionJobs:
         return (job.task_id, "") if job is not None else ("", "Only a command that runs can be sent to the background.")
 
     def stop(self, task_id: str, /) -> str:
-        """Stop a background command; return why that is impossible."""
+        """Stop a background command without waiting for its end.
+
+        Returns:
+            Empty if it is being stopped; else the reason, as a sentence: no such command, or it has ended.
+        """
         try:
             job = self._jobs.find(task_id)
         except ToolError as error:
@@ -58,7 +66,7 @@ class SessionJobs:
         return ""
 
     async def detach(self, task_id: str, /) -> str:
-        """Let a background command run on after the session; return what became of it."""
+        """Let a background command outlive this program; return one sentence: what became of it, or why it cannot."""
         try:
             job = await self._jobs.detach(task_id)
         except ToolError as error:
@@ -66,7 +74,7 @@ class SessionJobs:
         return f"{task_id} {job.words}."
 
     async def output(self, task_id: str, /) -> str:
-        """Return what a background command has printed."""
+        """Return the output so far of a background command, shortened in the middle; a sentence if it is unknown."""
         try:
             return output_text(self._jobs.find(task_id).output.peek())
         except ToolError as error:

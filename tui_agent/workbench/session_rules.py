@@ -45,7 +45,14 @@ class SessionRules:
         )
 
     def add(self, rule: str, /) -> str:
-        """Add a rule for the session, and judge waiting calls again; return the reason if that is impossible."""
+        """Add a rule for the session, and judge waiting calls again.
+
+        Args:
+            rule: a verdict and a rule, such as `deny bash(rm *)`.
+
+        Returns:
+            Empty if it was added; else the reason: it is not a rule, names an unknown tool, or is in force already.
+        """
         try:
             parsed = Rule.of(rule.strip())
             parsed.require_tool((*RULE_TOOL_NAMES, *(tool.name for tool in self._loop.tools)))
@@ -59,7 +66,7 @@ class SessionRules:
         return ""
 
     def remove(self, verdict: Verdict, text: str, /) -> bool:
-        """Remove a rule of the session, and judge waiting calls again."""
+        """Remove a rule that was added in this session, and judge waiting calls again; False if it is unknown."""
         if not self._policy.remove_session_rule(verdict, text):
             return False
         notice = f"Removed from this session: {verdict} {text}."

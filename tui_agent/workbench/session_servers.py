@@ -64,7 +64,17 @@ class SessionServers:
         tasks: asyncio.TaskGroup,
         over: asyncio.Event,
     ) -> Sequence[str]:
-        """Start servers of an editor in a task, until an event, and return messages about those that are not used."""
+        """Start the servers that an editor names; returns before they answer.
+
+        Args:
+            servers: the servers by name. One with the name of a running server, or with a variable that has our key, is
+                not used.
+            tasks: gets a task that runs them.
+            over: ends them once it is set.
+
+        Returns:
+            A sentence about each server that is not used.
+        """
         from tui_agent.mcp.server_config import key_variable
         from tui_agent.mcp.server_pool import ConfiguredServer
 
@@ -119,7 +129,7 @@ class SessionServers:
         return tuple(_fact(one, self.tasks.get(one.name)) for pool in self._pools for one in pool.configured)
 
     def restart(self, name: str, /) -> str:
-        """Start a server anew; return why that is impossible."""
+        """Order a new start of a server, without waiting for it; return empty, or a sentence if no such server runs."""
         task = self.tasks.get(name)
         if task is None:
             return f"No server {name} runs here; there are: {', '.join(self.tasks) or 'none'}."
@@ -127,17 +137,17 @@ class SessionServers:
         return ""
 
     def log(self, name: str, /) -> str:
-        """Return the last lines of a server."""
+        """Return the last lines that a server wrote to its log; empty if no such server runs."""
         task = self.tasks.get(name)
         return task.log.text if task is not None else ""
 
     def login(self, name: str, /) -> str:
-        """Sign in to a server; return why that is impossible."""
+        """Begin to sign in to a server, without waiting for the user; return empty, or a sentence why it cannot."""
         task = self.tasks.get(name)
         return task.login() if task is not None else f"No server {name} runs here."
 
     def logout(self, name: str, /) -> str:
-        """Forget the sign-in to a server; return what was done."""
+        """Forget the sign-in to a server; return one sentence with what was done, or why nothing was."""
         task = self.tasks.get(name)
         return task.logout() if task is not None else f"No server {name} runs here."
 
@@ -163,7 +173,7 @@ class SessionServers:
         return "\n\n".join(parts)
 
     async def open_page(self, url: str, /) -> str:
-        """Open a page in the user's browser; return why that is impossible."""
+        """Open a page in the user's browser; return empty once it is opened, else a sentence with the reason."""
         return await open_page(url)
 
 

@@ -1,4 +1,4 @@
-"""The trials of a session: where its layers are stored, and what its rules on paths mean for commands in them."""
+"""The trials of a session: the directory of its layers, and the effect of its path rules on commands in them."""
 
 import asyncio
 import os
@@ -34,7 +34,10 @@ _MOST_LISTED = 200_000
 async def open_code_servers(
     launch: Launch, session: OpenedSession, trials: Trials, stack: AsyncExitStack
 ) -> "CodeServers | None":
-    """Let the language servers of the settings start when needed; `stack` ends them. None if there are none."""
+    """Return the language servers of the settings, which start when they are first needed; None without any.
+
+    `stack` ends them when it closes.
+    """
     # The offline model needs none, as with tool servers.
     if not launch.settings.lsp or launch.options.demo:
         return None

@@ -1,4 +1,4 @@
-"""The tool servers of a launch: which there are, how they are run, and the answers to what they ask.
+"""The tool servers of a launch: the list of them, how each is started, and the answers to their questions.
 
 Servers come from settings, the project's file and the command line; questions pass the agent's approval gate.
 """

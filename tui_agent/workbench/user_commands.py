@@ -1,4 +1,4 @@
-"""Commands that only the user's own settings or answers start: hooks, command lines, the browser."""
+"""Programs that run only because of the user's own settings or answers: hooks, command lines, the browser."""
 
 import asyncio
 import os
@@ -117,7 +117,7 @@ def opener(environment: Mapping[str, str]) -> str | None:
 
 
 async def open_page(url: str) -> str:
-    """Open a page; return why that is impossible."""
+    """Open a page in the user's browser; return empty once the browser has it, else a sentence with the reason."""
     program = opener(os.environ)
     if program is None or not url.startswith(("http://", "https://")):
         return NO_BROWSER

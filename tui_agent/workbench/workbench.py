@@ -21,6 +21,7 @@ from .configuration.launch_options import LaunchOptions
 from .launch import Launch
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .live_session import open_gate
+from .live_settings import LiveSettings, SessionSettings, UseOnScreen
 from .opened_session import OpenedSession, ScreenProblems, publish_notices
 from .review_command import find_definitions, open_definitions
 from .session_diff import SessionDiff
@@ -31,7 +32,6 @@ from .session_jobs import SessionJobs, open_jobs
 from .session_models import open_models
 from .session_rules import SessionRules, grants_of, open_policy
 from .session_servers import SessionServers, open_configured_servers
-from .session_settings import LiveSettings, SessionSettings, UseOnScreen
 from .session_trials import SessionTrials, open_code_servers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
@@ -187,16 +187,23 @@ class Workbench:
         return (*self.definitions.commands, *self.servers.commands, *self.models.commands)
 
     def conversation(self) -> Sequence[Envelope]:
-        """Return `past` without the events that a rewind removed; once, like `past`."""
+        """Return `past` without the events that a rewind removed. Reads all of `past`, which can be read only once."""
         return active_events(self.past)
 
     def live_settings(self, use_on_screen: UseOnScreen | None = None) -> LiveSettings:
-        """Return what applies changed settings to this session."""
+        """Return a new service that applies changed settings to this session while its `watch` runs.
+
+        Args:
+            use_on_screen: applies the settings of the screen; None without a screen.
+        """
         parts = (self.options, self.loaded, self.agent, self.policy, self.folders, self.models)
         return LiveSettings(*parts, use_on_screen)
 
     async def end_run(self) -> None:
-        """Abort the current run, if any, and wait for its end, so that the journal contains it."""
+        """Abort the current run and wait for its end, at most `RUN_END_TIMEOUT` seconds; return at once without one.
+
+        The journal then contains its end.
+        """
         if not self.agent.running:
             return
         with self.events.subscribe() as subscription:

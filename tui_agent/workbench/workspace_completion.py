@@ -190,7 +190,7 @@ class WorkspaceSymbols:
         self._built_at = float("-inf")
 
     async def keep(self) -> None:
-        """Build the index whenever a query wants it, until cancelled."""
+        """Build the index each time that `prepare` or a query asks for it, until cancelled. `find` waits for this."""
         while True:
             await self._wanted.wait()
             with suppress(OSError):
@@ -200,7 +200,7 @@ class WorkspaceSymbols:
             self._built.set()
 
     def prepare(self) -> None:
-        """Let the index be built unless it is new."""
+        """Ask for a new index if the present one is older than `INDEX_AGE` seconds; never waits."""
         if time.monotonic() - self._built_at > INDEX_AGE:
             self._wanted.set()
 

@@ -154,7 +154,7 @@ async def test_a_set_token_leaves_nothing_and_is_in_time(name: str, root: Path) 
 @pytest.mark.parametrize("name", sample([*STUBBORN], 3))
 async def test_a_cancelled_task_leaves_nothing_even_when_cancelled_again(name: str, root: Path) -> None:
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(run(bash(STUBBORN[name], root)))
+        task = group.create_task(run(command(STUBBORN[name], root)))
         pid = await pid_from(root / "pid")
         task.cancel()
         await asyncio.wait([task], timeout=0.01)

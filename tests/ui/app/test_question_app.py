@@ -7,7 +7,7 @@ from textual.widgets import OptionList
 from tests.support.table import table
 from tests.ui.stage import Clock
 from tui_agent.ui.app.question_app import SessionInUse, TrustChoice, TrustQuestion
-from tui_agent.ui.dialogs.question_screen import AnswerRow
+from tui_agent.ui.dialogs.answer_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
 
 RULES = ("allow bash(curl:*)", "allow read(\u202e/x)")

@@ -11,6 +11,9 @@ from tests.ui.story import Story, working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionLoaded
+from tui_agent.protocol.facts.screen_facts import ScreenChoices
+from tui_agent.settings import Settings
+from tui_agent.ui.app.screen_settings import choices_of
 from tui_agent.ui.app.themes import ThemeCatalogue, ThemeProblem
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
@@ -183,3 +186,11 @@ async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
         assert app.chat.body.conversation.scroll_y > 0
         await pilot.press("ctrl+end")
         assert app.chat.body.conversation.scroll_y == app.chat.body.conversation.max_scroll_y
+
+
+def test_the_choices_of_the_screen_are_the_settings_of_the_same_names() -> None:
+    assert choices_of(Settings()) == ScreenChoices()
+
+    chosen = {"vim_keys": True, "status": ["cost"], "title": ["model"], "status_command": "date"}
+    settings = Settings.model_validate({"ui": chosen})
+    assert choices_of(settings) == ScreenChoices(vim_keys=True, status=("cost", "command"), title=("model",))

@@ -20,7 +20,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.approval import approval_controller
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.dialogs.answer_rules import PACE_SECONDS, PAUSE_SECONDS, SEEN_SECONDS, AnswerGuard, Verdict
-from tui_agent.ui.dialogs.question_screen import QuestionScreen, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import QuestionScreen, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
 SCHEDULES = int(os.environ.get("TUI_AGENT_RACES", "60"))

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.message import Message
@@ -243,3 +245,17 @@ async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_th
     assert [(message.kind, message.text) for message in agent.waiting_messages] == waiting
     agent.running = True
     assert (bridge.must_wait("/look"), bridge.must_wait("/say hello")) == (True, False)
+
+
+def test_only_paths_inside_the_workspace_are_its_files(tmp_path: Path) -> None:
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    for path in (workspace / "notes.txt", tmp_path / "outside.txt"):
+        path.write_text("text\n")
+    agent, bridge = FakeAgent(), AgentBridge()
+    assert not bridge.has_file("notes.txt"), "no agent is loaded"
+    vars(agent)["config"] = SimpleNamespace(workspace=str(workspace))
+    bridge.open(bench_of(agent, EventBus()))
+
+    names = ("notes.txt", "./notes.txt", "x/../notes.txt", ".", "missing", "..", "../outside.txt", str(tmp_path))
+    assert [name for name in names if bridge.has_file(name)] == ["notes.txt", "./notes.txt", "x/../notes.txt", "."]

@@ -29,7 +29,7 @@ from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.replay.replay_screen import ReplayScreen
 from tui_agent.ui.replay.replay_timeline import ReplayTimeline
-from tui_agent.ui.transcript.transcript_fold import HANDLED_EVENTS
+from tui_agent.ui.transcript.transcript_builder import HANDLED_EVENTS
 
 SESSIONS = pytest.mark.parametrize("events", [play(FULL_SESSION), TOLD], ids=["session", "events of all kinds"])
 SIZE = (120, 40)

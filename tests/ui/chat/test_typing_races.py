@@ -40,7 +40,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.dialogs.answer_rules import PAUSE_SECONDS
-from tui_agent.ui.dialogs.question_screen import QuestionScreen
+from tui_agent.ui.dialogs.answer_screen import QuestionScreen
 
 SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "6"))
 """Number of schedules. For all: `TUI_AGENT_APP_RACES=5000 pytest tests/ui/chat/test_typing_races.py`."""

@@ -13,9 +13,9 @@ from tests.support.table import table
 from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.composer.composer import MAX_HISTORY_ENTRIES, Composer, PromptHistory
-from tui_agent.ui.composer.paste_folding_area import (
-    FOLDED_CHARACTERS,
-    PasteFolder,
+from tui_agent.ui.composer.paste_collapse import (
+    COLLAPSED_CHARACTERS,
+    PasteLabels,
     escape_hidden,
     render_escapes,
     unescape_hidden,
@@ -142,21 +142,21 @@ async def test_a_folded_paste_is_one_place_for_keys_and_cursor() -> None:
 
 
 def test_two_pastes_of_one_size_keep_apart() -> None:
-    folder = PasteFolder()
-    first, second = folder.fold(LONG), folder.fold(LONG.upper())
+    labels = PasteLabels()
+    first, second = labels.collapse(LONG), labels.collapse(LONG.upper())
 
     assert (first, second) == (LABEL, "[pasted 20 lines #2]")
-    assert folder.unfold(f"{first} and {second}") == f"{LONG} and {LONG.upper()}"
-    assert PasteFolder().unfold(LABEL) == LABEL, "a label that was typed is only text"
+    assert labels.expand(f"{first} and {second}") == f"{LONG} and {LONG.upper()}"
+    assert PasteLabels().expand(LABEL) == LABEL, "a label that was typed is only text"
 
 
 @pytest.mark.slow
-@given(st.lists(st.text(min_size=FOLDED_CHARACTERS, max_size=FOLDED_CHARACTERS + 40), min_size=1, max_size=3))
+@given(st.lists(st.text(min_size=COLLAPSED_CHARACTERS, max_size=COLLAPSED_CHARACTERS + 40), min_size=1, max_size=3))
 def test_whatever_is_folded_comes_out_whole(pastes: list[str]) -> None:
-    folder = PasteFolder()
-    draft = " | ".join(folder.fold(paste) for paste in pastes)
+    labels = PasteLabels()
+    draft = " | ".join(labels.collapse(paste) for paste in pastes)
 
-    assert folder.unfold(draft) == " | ".join(pastes)
+    assert labels.expand(draft) == " | ".join(pastes)
 
 
 HIDDEN = "a\x1b]52;c;eA==\x07b\u202ec\r\n\x00d\te\u2028f\x85g\ue05cx1b"

@@ -18,7 +18,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.dialogs.chooser_page import ChooserPage
 from tui_agent.ui.dialogs.settings_page import SettingsPage
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.session_settings import SessionSettings
+from tui_agent.workbench.live_settings import SessionSettings
 
 TEXT = '# mine\nmodel = "claude-opus-5-5" # best\n\n[ui]\ntheme = "dark"\n\n# limits\n[budget]\ntokens = 500000\n'
 

@@ -60,7 +60,7 @@ def texts(rows: PanelRows, story: Story) -> list[str]:
 def unfold(rows: PanelRows, call_id: str | None) -> None:
     """Fold or unfold a call, or without one those that ended well."""
     call = rows.ledger.find(call_id) if call_id is not None else None
-    assert rows.fold(call)
+    assert rows.toggle(call)
     rows.rebuild("all")
 
 

@@ -11,7 +11,7 @@ from tui_agent.protocol.diffs import Diff
 from tui_agent.ui.text.diff_rows import LONGEST_COMPARED, MAX_COMPARED, MAX_LINES, SPLIT_WIDTH, diff_rows
 from tui_agent.ui.text.line import NARROWEST, Run
 from tui_agent.ui.text.sanitiser import sanitise, visible
-from tui_agent.ui.text.styled_lines import folded, width_of_runs
+from tui_agent.ui.text.styled_lines import hard_wrapped, width_of_runs
 
 DIFF = "\n".join(
     (
@@ -173,7 +173,7 @@ def test_no_row_is_wider_than_asked(before: list[str], after: list[str], width: 
     ],
 )
 def test_a_long_row_is_broken_behind_a_word_and_loses_nothing(line: str, rows: list[str]) -> None:
-    assert [row.plain for row in folded([(line, "")], 30, whole_words=True)] == rows
+    assert [row.plain for row in hard_wrapped([(line, "")], 30, whole_words=True)] == rows
     assert "".join(rows) == line
 
 

@@ -8,7 +8,7 @@ from tui_agent.ui.text.line import NARROWEST
 from tui_agent.ui.text.styled_lines import (
     clipped,
     copied_text,
-    folded,
+    hard_wrapped,
     prefixed_lines,
     text_of_runs,
     width_of_runs,
@@ -22,7 +22,7 @@ run_lists = st.lists(
 
 @given(run_lists, st.integers(0, 40))
 def test_no_row_is_wider_than_asked_and_rows_are_copied_as_they_were(runs: list[tuple[str, str]], width: int) -> None:
-    by_words, anywhere = wrapped(runs, width), folded(runs, width)
+    by_words, anywhere = wrapped(runs, width), hard_wrapped(runs, width)
 
     assert all(width_of_runs(row.runs) <= max(width, NARROWEST) for row in (*by_words, *anywhere))
     assert copied_text([(row, 0, None) for row in anywhere]) == text_of_runs(runs)
@@ -37,7 +37,7 @@ def test_words_wider_than_a_row_are_broken_inside() -> None:
 
 
 def test_wide_characters_are_never_cut_in_half() -> None:
-    assert [row.plain for row in folded([("日本語日本語日本語", "")], 9)] == ["日本語日", "本語日本", "語"]
+    assert [row.plain for row in hard_wrapped([("日本語日本語日本語", "")], 9)] == ["日本語日", "本語日本", "語"]
 
 
 @table(("width", "text"), [(9, "abcdefghi"), (8, "abcdefg…"), (1, "…"), (0, "")])

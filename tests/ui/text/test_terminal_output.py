@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from tests.support.table import table
 from tui_agent.ui.text.sanitiser import sanitise, settle
-from tui_agent.ui.text.styled_lines import folded, width_of_runs
+from tui_agent.ui.text.styled_lines import hard_wrapped, width_of_runs
 from tui_agent.ui.text.terminal_output import MAX_RUNS, OutputReader, output_lines, plain_output
 
 BITS = st.sampled_from(
@@ -37,7 +37,7 @@ def test_cutting_an_output_into_lines_changes_nothing(text: str) -> None:
 @given(OUTPUTS, st.integers(8, 40))
 def test_rows_are_never_wider_than_the_window(text: str, width: int) -> None:
     for runs in output_lines(text):
-        for row in folded(runs, width):
+        for row in hard_wrapped(runs, width):
             assert width_of_runs(row.runs) <= width
             assert cell_len(row.plain) == width_of_runs(row.runs)
 

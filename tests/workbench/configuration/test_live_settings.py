@@ -20,7 +20,7 @@ from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
-from tui_agent.workbench.session_settings import LiveSettings
+from tui_agent.workbench.live_settings import LiveSettings
 from tui_agent.workbench.workbench import Workbench
 
 T = TypeVar("T")

@@ -41,8 +41,8 @@ def acp(**values: Any) -> int:
     stdin, stdout = _private_streams()
     from tui_agent.acp.editor_agent import serve_editor
     from tui_agent.acp.editor_host import EditorHost
-    from tui_agent.cli.interactive import question_lines, screen_problems
     from tui_agent.cli.process.process_setup import end_start
+    from tui_agent.cli.screen_entry import question_lines, screen_problems
     from tui_agent.workbench.leftover_commands import adopt_orphans
     from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 

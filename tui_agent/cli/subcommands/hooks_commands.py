@@ -15,7 +15,7 @@ from tui_agent.cli.command_words import OneOf
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
-from tui_agent.hook_files.file_hook import ABOUT_CALLS, EVENTS, FileHookEvent, as_event
+from tui_agent.hook_files.foreign_hooks import ABOUT_CALLS, EVENTS, FileHookEvent, as_event
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,
     foreign_name,

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
-from tui_agent.cli.interactive import examine_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
+from tui_agent.cli.screen_entry import examine_plugins
 from tui_agent.execution.contained_calls import try_call
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelInfo

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
-from tui_agent.cli.interactive import wrong_key_settings, wrong_theme_setting
 from tui_agent.cli.process.controlling_terminal import say, say_json, say_json_line, say_problem
+from tui_agent.cli.screen_entry import wrong_key_settings, wrong_theme_setting
 from tui_agent.permissions import SECRET_FILES
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 from tui_agent.protocol.errors import ConfigurationError

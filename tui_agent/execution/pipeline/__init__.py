@@ -1,1 +1,1 @@
-"""The way of one call: received, admitted, approved, run and finished."""
+"""The stages of one call: received, admitted, approved, run and finished."""

@@ -1,4 +1,4 @@
-"""Between stages 11 and 12: decide what becomes of the changes of a command that ran in a trial.
+"""Between stages 11 and 12: keep, ask about or discard the changes of a command that ran in a trial.
 
 The policy decides, and asks the user where no rule or mode does; then a part is kept and the rest discarded. A question
 survives the end of the program: then the layer waits, and a resumed session asks again (`ToolContext.resumed_from`).

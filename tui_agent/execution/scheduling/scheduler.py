@@ -130,7 +130,7 @@ class ToolScheduler:
 
     @property
     def busy_ms(self) -> float:
-        """Milliseconds of execution of all finished calls together."""
+        """Sum of the milliseconds in which the finished calls ran; calls that overlapped count in full."""
         return self._batch.busy_ms
 
     def submit(self, call: ToolCall) -> None:
@@ -253,7 +253,11 @@ class ToolScheduler:
         return self._batch.result(()).reports
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Stop one call and tell the model the reason; the others continue. False: it is over, or unknown."""
+        """Cancel one call, running or not; the others continue, and the model reads the reason as its result.
+
+        Returns:
+            False if the call has ended, is being stopped already, or is unknown.
+        """
         state = self._stoppable(call_id)
         if state is not None:
             state.cancel(reason)
@@ -279,7 +283,11 @@ class ToolScheduler:
         return state is not None
 
     def answer_call(self, call_id: str, result: ToolResult) -> bool:
-        """Answer a call with the result of its execution in an earlier process. False: it is over, or unknown."""
+        """Give a call the result that its execution had in an earlier process, so that it does not run again.
+
+        Returns:
+            False if the call has ended or is unknown.
+        """
         state = self._stoppable(call_id)
         if state is not None:
             state.stop(Outcome("overridden", result))

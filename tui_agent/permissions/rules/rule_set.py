@@ -179,7 +179,10 @@ class RuleSet:
         return None
 
     def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
-        """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""
+        """Return a function that is True for a path that `tool` may not read because of a deny rule.
+
+        Its argument is a path relative to the directory that `facts` describe.
+        """
         rules = (rule for rule in self.rules if rule.verdict == "deny" and rule.applies_to_path(tool, "read"))
         patterns = [path_pattern(rule.pattern or "**", self._roots.bases) for rule in rules]
 

@@ -23,7 +23,7 @@ TITLE: tuple[TitleItem, ...] = ("state", "folder", "program")
 
 @dataclass(frozen=True, slots=True)
 class ScreenChoices:
-    """The choices of one user."""
+    """The choices of one user: fields of `[ui]` in the settings, of the same names, that apply while the app runs."""
 
     vim_keys: bool = False
     """True for the modes of vim while typing."""

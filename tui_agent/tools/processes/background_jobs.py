@@ -1,4 +1,4 @@
-"""Commands of a session that run on without their calls, and the calls that could still be sent to the background.
+"""Commands that continue after their calls, and the running calls that can still be sent to the background.
 
 Each command runs in a task of the session. Its call waits for it, or returns without it; the command itself does not
 notice. When the session ends, so do its commands.

@@ -1,4 +1,4 @@
-"""The guard that kills commands when this program dies, and commands that the user lets outlive it, with their records.
+"""The guard process that kills commands if tui-agent dies, and the records of commands that the user lets outlive it.
 
 The guard reads a pipe that this program holds open, and kills the commands' process groups when the pipe ends. The
 signal that a command's shell gets at that time as well (`command_launcher.py`) cannot be withdrawn, so a command that

@@ -16,7 +16,7 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from tui_agent.prelude.start_frame import StartFrame
+from tui_agent.prelude.kept_frame import StartFrame
 from tui_agent.ui.base.app_type import AnyScreen
 
 MIN_MOVED = 3

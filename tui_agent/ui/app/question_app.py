@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from tui_agent.ui.base.commands import COMMANDS, bindings_for, command, hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.dialogs.question_screen import EARLY, AnswerRow, QuestionScreen, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import EARLY, AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.decision_rows import labelled_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView

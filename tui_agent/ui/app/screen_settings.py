@@ -6,7 +6,7 @@ Imports Textual where a function needs it: print mode checks no keys, and most s
 import asyncio
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,11 @@ def apply_input(settings: Settings) -> None:
 
 def choices_of(settings: Settings) -> ScreenChoices:
     """Return the user's choices for the screen; a command for the status line is shown without being listed."""
-    items = settings.ui.status
-    if settings.ui.status_command and "command" not in items:
-        items = (*items, "command")
-    return ScreenChoices(settings.ui.vim_keys, items, settings.ui.title)
+    # By name, so that another choice needs no line here.
+    choices = ScreenChoices(**{choice.name: getattr(settings.ui, choice.name) for choice in fields(ScreenChoices)})
+    if settings.ui.status_command and "command" not in choices.status:
+        return replace(choices, status=(*choices.status, "command"))
+    return choices
 
 
 def use_on_screen(

@@ -312,7 +312,10 @@ class LiveThemes:
                 self._use(actual, found)
 
     async def watch(self) -> None:
-        """Read all themes now and after each change of a file; a broken file keeps its last good theme."""
+        """Read all themes now and after each change of a file, until cancelled.
+
+        A file that becomes unusable keeps the last theme that it had, and a message names the fault.
+        """
         await run_service("live themes", self._watch_files(), self._report_unwatched)
 
     async def read_now(self) -> None:

@@ -16,7 +16,7 @@ from tui_agent.ui.base.commands import command
 from tui_agent.ui.text.decision_rows import beside, exact_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
-from tui_agent.ui.text.styled_lines import choice_runs, clipped, folded, wrapped
+from tui_agent.ui.text.styled_lines import choice_runs, clipped, hard_wrapped, wrapped
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
@@ -138,7 +138,7 @@ class RuleOffer:
             name, text = words[scope]
             file = visible(self._file_of(scope) or "")
             label = f"{command(name).key_text}  {text}"
-            rows.extend(beside(label, lambda room, file=file: folded([(file, "exact")], room), width, least=16))
+            rows.extend(beside(label, lambda room, file=file: hard_wrapped([(file, "exact")], room), width, least=16))
         return rows
 
     def _past_rows(self, rule: str, width: int) -> list[Line]:

@@ -18,7 +18,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.composer.prompt_area import PromptArea
-from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .approval_dialog import Cover, FootRows

@@ -21,7 +21,7 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.question_screen import AnswerRow
+from tui_agent.ui.dialogs.answer_screen import AnswerRow
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.rows_view import RowsView

@@ -16,7 +16,7 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.diffs import FileDiff
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView

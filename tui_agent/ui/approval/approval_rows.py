@@ -27,7 +27,7 @@ from tui_agent.ui.text.decision_rows import (
 from tui_agent.ui.text.diff_rows import MAX_LINES, diff_rows, line_count
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, shown_path, visible
-from tui_agent.ui.text.styled_lines import folded, prefixed_lines, width_of_runs, wrapped
+from tui_agent.ui.text.styled_lines import hard_wrapped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.transcript.markdown_blocks import parse_markdown
 from tui_agent.ui.transcript.markdown_layout import stacked
 
@@ -262,7 +262,7 @@ def question_rows(question: ServerQuestion, width: int) -> list[Line]:
     rows = wrapped([(visible(question.message), "")], width) if question.message else []
     if question.url:
         host = urlsplit(question.url).hostname or ""
-        rows += [Line(), *folded([(visible(question.url), "strong")], width)]
+        rows += [Line(), *hard_wrapped([(visible(question.url), "strong")], width)]
         rows += wrapped([("a page of ", "muted"), (visible(host), "strong")], width)
     if not question.server:
         return [*rows, *_asked_rows(question.fields, width)]

@@ -25,7 +25,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.app_type import apply_initial_breakpoints
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.question_screen import QuestionScreen, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import QuestionScreen, TypedKeys
 from tui_agent.ui.dialogs.text_page import WholeDiffsPage
 from tui_agent.ui.text.rows_view import Paging, RowsView
 

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.dialogs.question_screen import QuestionScreen
+from tui_agent.ui.dialogs.answer_screen import QuestionScreen
 from tui_agent.ui.text.sanitiser import one_line
 
 from .approval_summary import request_in_short

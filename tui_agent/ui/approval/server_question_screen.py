@@ -19,7 +19,7 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.base.app_type import apply_initial_breakpoints, copy_text
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.question_screen import EARLY, NOTHING, AnswerRow, QuestionScreen, Typed, TypedKeys
+from tui_agent.ui.dialogs.answer_screen import EARLY, NOTHING, AnswerRow, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible

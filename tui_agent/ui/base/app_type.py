@@ -1,4 +1,4 @@
-"""Types of the app and its screens, the pace of their frames, and their layout within one frame.
+"""Types of the app and its screens, the time between their frames, and layout within one frame.
 
 Without the types, the property `app` of Textual has none.
 """

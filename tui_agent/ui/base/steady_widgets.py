@@ -1,4 +1,4 @@
-"""Widgets that draw only what looks different: once for a batch of events, and no row that only moves again."""
+"""Widgets that redraw only what looks different, once for a batch of events, and never a row that only moves."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager

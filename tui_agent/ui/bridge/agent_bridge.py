@@ -4,6 +4,7 @@ Pages and actions ask the open session itself: `AgentBridge.bench`.
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -124,7 +125,7 @@ class AgentBridge(PromptQueue):
             self._connect(agent, self._bus)
 
     def open(self, bench: "Workbench") -> None:
-        """Connect an open session, and do what the user asked for meanwhile."""
+        """Connect an open session, call once. What the user asked for before is carried out now, in order."""
         self.bench = bench
         self.attachments = PromptAttachments(bench.attachments)
         self._connect(bench.agent, bench.events, bench.past)
@@ -144,7 +145,7 @@ class AgentBridge(PromptQueue):
         self.publish_status()
 
     async def opened(self) -> None:
-        """Return once the agent is there."""
+        """Wait until a session is connected; return at once if one is."""
         await self._opened.wait()
 
     @property
@@ -158,9 +159,14 @@ class AgentBridge(PromptQueue):
         return self.bench is not None and self.bench.rewind is not None
 
     def has_file(self, name: str) -> bool:
-        """Return True if a file or directory of the workspace has this relative path."""
-        workspace = self.agent.config.workspace if self.agent is not None else None
-        return workspace is not None and Path(workspace, name).exists()
+        """Return True if a path, taken from the workspace, exists and stays inside; False before the agent is loaded.
+
+        Links are not resolved: a link in the workspace counts, wherever it leads, unless its target is missing.
+        """
+        if self.agent is None or (workspace := self.agent.config.workspace) is None:
+            return False
+        path = Path(os.path.normpath(Path(workspace, name)))
+        return path.is_relative_to(os.path.normpath(workspace)) and path.exists()
 
     # --- status -------------------------------------------------------------------------------------------------------
 
@@ -222,7 +228,10 @@ class AgentBridge(PromptQueue):
     # --- requests that wait for the agent -----------------------------------------------------------------------------
 
     def set_mode(self, mode: PermissionMode) -> None:
-        """Set the permission mode, also for open approval requests. Publishes a warning if the agent refuses it."""
+        """Set the permission mode, also for open approval requests; before `open`, that of the next session.
+
+        If the agent refuses the mode, it stays as it is and a warning is published.
+        """
         if self.agent is None:
             self._mode = mode
             self._deferred.append(partial(self.set_mode, mode))
@@ -234,7 +243,7 @@ class AgentBridge(PromptQueue):
         self.publish_status()
 
     def rename(self, title: str) -> None:
-        """Rename the session; the title is put on one line."""
+        """Publish a new title of the session, on one line; before `open`, as soon as a session is connected."""
         if self.agent is None:
             self._deferred.append(partial(self.rename, title))
         else:
@@ -248,13 +257,19 @@ class AgentBridge(PromptQueue):
             super().send_now()
 
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
-        """Answer an approval request. False if it is no longer open."""
+        """Answer an approval request; False, and nothing changes, if it was answered or withdrawn before."""
         return self.agent is not None and self.agent.resolve_approval(request_id, decision)
 
     # --- workers ------------------------------------------------------------------------------------------------------
 
     async def relay(self, post: Post) -> None:
-        """Post status and events, a batch at a time, until the bus closes. The past comes first, once."""
+        """Post the status, then the past of a resumed session once, then new events, until the bus closes.
+
+        Each batch waits until the screen has shown the one before.
+
+        Args:
+            post: posts a message to the screen; must not block.
+        """
         self._post = post
         # What was published before the screen listened is lost.
         post(StatusPublished())
@@ -280,7 +295,7 @@ class AgentBridge(PromptQueue):
         return count > 0
 
     async def hand_over(self, message: AgentEvents) -> None:
-        """Post a batch of events and wait until the screen shows them."""
+        """Post a batch of events and wait until the screen has applied it; does nothing before `relay` runs."""
         if self._post is not None:
             self.publish_status()
             self._post(message)
@@ -288,7 +303,10 @@ class AgentBridge(PromptQueue):
             self.publish_status()
 
     async def warm_up(self) -> None:
-        """Load and connect what the model needs, so that the first prompt does not wait for it."""
+        """Wait for a session, then load what the first prompt needs, in pieces, and connect to the model.
+
+        Sets `warm` at its end. A failure is published as a warning: the first prompt meets it again and reports it.
+        """
         await self._opened.wait()
         try:
             for model in unbuilt_models():

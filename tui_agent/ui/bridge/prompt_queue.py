@@ -191,7 +191,7 @@ class MessageEdits:
         return message.text
 
     def undo_drop(self) -> bool:
-        """Queue the message that was dropped last, in its old place; False if there is none."""
+        """Queue the message that was dropped last, in its old place, then the one before; False if none is left."""
         if not self._dropped or self._agent is None:
             return False
         queue, message, place = self._dropped.pop()
@@ -208,7 +208,7 @@ class MessageEdits:
         return queue is not None and queue.move(message_id, rows)
 
     def change_kind(self, message_id: str) -> bool:
-        """Turn a steering message into a follow-up, or the reverse; False for a message to a sub-agent."""
+        """Turn a steering message into a follow-up, or the reverse; False if it is not queued or for a sub-agent."""
         queue = self._queue_of(message_id)
         is_main = self._agent is not None and queue is self._agent.message_queues[0]
         return queue is not None and is_main and queue.change_kind(message_id) is not None
@@ -274,7 +274,7 @@ class PromptQueue:
     # --- messages and commands ----------------------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """Start a run with `text`, or steer the current run with it."""
+        """Start a run with `text`, or steer the current run with it; before the agent is loaded, queue it."""
         self._send("steer", text)
 
     def follow_up(self, text: str) -> None:
@@ -282,32 +282,42 @@ class PromptQueue:
         self._send("follow_up", text)
 
     def requeue(self, kind: UserKind, text: str) -> None:
-        """Queue a message without starting a run: one that was queued when the session ended."""
+        """Queue a message that waited when the session ended; starts no run, and does nothing without an agent."""
         if self.agent is not None:
             queue = self.agent.follow_up if kind == "follow_up" else self.agent.steer
             queue(self.attachments.message(text))
 
     def must_wait(self, text: str) -> bool:
-        """Return True if a text runs a command file that needs a run of its own, and the agent is working."""
+        """Return True if a text must wait: it runs a command file that needs its own run, and the agent is working."""
         defined = self.bench.definitions if self.bench is not None else None
         return self._agent_runs and defined is not None and defined.needs_own_run(text)
 
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
-        """Run a shell command, typed as `said`; the model reads the output if `shared`. False while the agent works."""
+        """Queue a shell command to run at once; False, and nothing happens, while the agent works.
+
+        Args:
+            command: the command line.
+            said: the text as typed, with `!`.
+            shared: True if the model reads the output.
+        """
         if self.is_busy:
             return False
         self._enqueue(partial(self._run_command, command, said, shared=shared), said)
         return True
 
     def compact(self, focus: str) -> bool:
-        """Compact the conversation; the summary keeps `focus`. False, and nothing happens, while the agent works."""
+        """Queue a compaction to run at once; False, and nothing happens, while the agent works.
+
+        Args:
+            focus: what the summary must keep; empty for no wish.
+        """
         if self.is_busy:
             return False
         self._enqueue(partial(self._compact, focus))
         return True
 
     def recall_all_messages(self) -> str:
-        """Remove everything that is queued for a pending agent, and return its text."""
+        """Remove everything that waits for a pending agent; return the texts, separated by empty lines."""
         texts = "\n\n".join(self.unsent)
         self._queued_while_pending.clear()
         self._work.clear()
@@ -323,12 +333,15 @@ class PromptQueue:
             self._run_queued()
 
     def stop(self) -> None:
-        """End the run after this step."""
+        """End the run after this step, without waiting for that; does nothing without a run."""
         if self.agent is not None:
             self.agent.stop()
 
     def cancel(self) -> None:
-        """End the run or compaction now. The conversation stays complete, and queued messages stay queued."""
+        """Abort the run or compaction, without waiting for its end; does nothing without one.
+
+        The conversation stays complete, and queued messages stay queued.
+        """
         self._send_when_over = False
         if self.agent is not None and self.agent.running:
             self.agent.abort("cancelled by the user")

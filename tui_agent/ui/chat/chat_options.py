@@ -1,4 +1,4 @@
-"""Between the chat and its app: settings of a chat, its requests to the app, and the service that finds sessions."""
+"""Options of a chat, its requests to the app, and the interface of the service that finds sessions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -28,7 +28,7 @@ from tui_agent.ui.composer.queue_strip import QueueRequest
 
 from .actions.action_context import ActionContext
 from .interrupt_keys import Interrupt, InterruptKeys
-from .message_routing import AttachmentRouter, QueueRouter
+from .queue_and_attachments import AttachmentRouter, QueueRouter
 from .screen_state import ScreenState
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tui_agent.ui.state import (
     run_times,
     session_status,
 )
-from tui_agent.ui.transcript import transcript_fold
+from tui_agent.ui.transcript import transcript_builder
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 
@@ -69,7 +69,7 @@ class ScreenState:
         """Start empty, after `calls_before` calls; `numbers` are those of the ones that are resumed, by call id."""
         self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
-        self.transcript = transcript_fold.TranscriptFold(
+        self.transcript = transcript_builder.TranscriptFold(
             Transcript(),
             self.ledger.find,
             at=lambda place: self.ledger.calls[place],
@@ -107,7 +107,7 @@ class ScreenState:
         # By type first: most events are deltas of the answer, which only the conversation draws.
         if kind in call_ledger.HANDLED_EVENTS:
             changes.calls = call(self.ledger.apply, envelope) or ()
-        if kind in transcript_fold.HANDLED_EVENTS:
+        if kind in transcript_builder.HANDLED_EVENTS:
             changes.transcript = call(self.transcript.apply, envelope) or False
         # An event of one call changes the rows of those that wait for it, and of the sub-agent that made it.
         for place in changes.calls:

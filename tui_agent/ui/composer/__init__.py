@@ -1,1 +1,1 @@
-"""The text input: history, folded pastes, slash commands and queued messages."""
+"""The text input: history, collapsed pastes, slash commands and queued messages."""

@@ -16,7 +16,7 @@ from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import bindings_for, command, first_keys
 
-from .paste_folding_area import PasteFoldingArea, unescape_hidden
+from .paste_collapse import CollapsingPasteArea, unescape_hidden
 from .prompt_parser import (
     Suggestion,
     matches_in_order,
@@ -102,7 +102,7 @@ class PromptHistory:
         return self._draft
 
 
-class Composer(PasteFoldingArea):
+class Composer(CollapsingPasteArea):
     """A text area with a history that sends on Enter and suggests `/` commands, files and sub-agents."""
 
     DEFAULT_CSS = """
@@ -119,7 +119,7 @@ class Composer(PasteFoldingArea):
             border: none;
         }
 
-        & .folding-area--escape {
+        & .paste-area--escape {
             color: $warning;
         }
 
@@ -439,8 +439,8 @@ class Composer(PasteFoldingArea):
 
     def attach_here(self, label: str) -> None:
         """Insert the label of an attached image at the cursor."""
-        # The cursor steps over the label of an image, and one key deletes it, as for a folded paste.
-        self._folder.keep(label)
+        # The cursor steps over the label of an image, and one key deletes it, as for a collapsed paste.
+        self._labels.keep(label)
         self.insert(label)
 
     def attach(self, mention: str, label: str) -> None:
@@ -450,7 +450,7 @@ class Composer(PasteFoldingArea):
         if found is not None:
             row, column = found
             cursor = self.cursor_location
-            self._folder.keep(label)
+            self._labels.keep(label)
             self.replace(label, found, (row, column + len(mention)))
             if cursor[0] == row and cursor[1] >= column:
                 self.move_cursor((row, max(column, cursor[1] - len(mention)) + len(label)))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .paste_folding_area import PasteFoldingArea
+from .paste_collapse import CollapsingPasteArea
 
 Location: TypeAlias = tuple[int, int]
 """Row and column."""
@@ -38,7 +38,7 @@ Motion: TypeAlias = Callable[[str, int], Target]
 class VimKeys:
     """The mode, and what was typed of a command so far."""
 
-    def __init__(self, field: PasteFoldingArea, earlier: Callable[[], object], later: Callable[[], object]) -> None:
+    def __init__(self, field: CollapsingPasteArea, earlier: Callable[[], object], later: Callable[[], object]) -> None:
         """Begin in insert mode; `earlier` and `later` move the cursor by a row, or recall another text."""
         self.mode: VimMode = "insert"
         """The present mode."""

@@ -13,7 +13,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import choice_runs, clipped, wrapped
 
-from .question_screen import AnswerRow, QuestionScreen, TypedKeys
+from .answer_screen import AnswerRow, QuestionScreen, TypedKeys
 
 
 class ConfirmScreen(QuestionScreen[bool]):

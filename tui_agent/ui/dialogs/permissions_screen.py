@@ -1,4 +1,4 @@
-"""The permissions page: all rules in force with the calls they decided; rules of the session come and go here."""
+"""The permissions page: rules in force with the calls they decided. The user adds and removes those of the session."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -20,7 +20,7 @@ from .list_page import ListPage
 
 if TYPE_CHECKING:
     from tui_agent.workbench.workbench import Rewinder
-from .question_screen import AnswerRow
+from .answer_screen import AnswerRow
 
 BUSY = "The agent is working. Stop it before you go back."
 SCOPES: tuple[Scope, ...] = ("both", "files", "conversation")

@@ -14,7 +14,7 @@ from .chooser_page import ChooserPage, choices
 from .list_page import ListPage
 
 if TYPE_CHECKING:
-    from tui_agent.workbench.session_settings import SessionSettings
+    from tui_agent.workbench.live_settings import SessionSettings
 
 _LABEL = 9
 """Cells of the labels of the selected setting."""

@@ -1,4 +1,4 @@
-"""The page of the user's sessions, of this program and of others: which runs, which waits for an answer."""
+"""The page of the user's open sessions, also of other programs: which of them work, and which wait for an answer."""
 
 import time
 from collections.abc import Callable, Sequence

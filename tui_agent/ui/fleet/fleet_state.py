@@ -1,4 +1,4 @@
-"""The fleet as its screen sees it: its files and driver, its last status, sums over its units, and the shown ones."""
+"""State of the fleet for its screen: files, driver, last status, sums over the units, and the units shown."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence

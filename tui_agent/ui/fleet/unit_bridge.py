@@ -1,4 +1,4 @@
-"""The units of a fleet as the chat sees them; their agents run in other processes, perhaps on other machines.
+"""The bridge between the chat and one unit of a fleet, whose agent runs in another process, perhaps on another machine.
 
 Events are read from the fleet's files, and what the user does becomes commands of stream-json. The questions of all
 units wait in one queue; an answer goes to the unit that asked.

@@ -165,8 +165,8 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
-        # What is unfolded are places in one ledger.
-        self._rows.unfolded.clear()
+        # What is expanded are places in one ledger.
+        self._rows.expanded.clear()
         self._rows.ledger = ledger
         self._rows.rebuild(self._rows.chosen)
         self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None
@@ -256,7 +256,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
         """Move the cursor to a call, and remove a filter that hides it. Unknown calls are ignored."""
         call = self.ledger.find(call_id)
         if call is not None:
-            # The filter or a fold hides it, or it is one of those that ended well.
+            # The filter or a collapsed row hides it, or it is one of those that ended well.
             if self._rows.index_of(call) is None:
                 self.chosen = "all"
                 self._rows.reveal(call)
@@ -270,7 +270,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
         self.post_message(self.Filtered(chosen))
 
     def on_click(self, event: Click) -> None:
-        """Select the clicked row, or open it if it is selected; a row that only unfolds does so at once."""
+        """Select the clicked row, or open it if it is selected; a row that only expands does so at once."""
         row = event.y + self.scroll_offset.y
         if row < len(self._rows):
             again = row == self._cursor or self._rows.call(row) is None
@@ -310,7 +310,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
 
     def action_fold(self) -> None:
         """Show or hide the calls that the selected row stands for."""
-        if (self.selected is not None or self._is_on_done) and self._rows.fold(self.selected):
+        if (self.selected is not None or self._is_on_done) and self._rows.toggle(self.selected):
             self.show_rows(self.chosen)
 
     def action_widen(self, steps: int) -> None:

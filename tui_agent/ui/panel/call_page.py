@@ -22,7 +22,7 @@ from tui_agent.ui.text.decision_rows import (
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, shown_path, shown_summary, visible
-from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
+from tui_agent.ui.text.styled_lines import hard_wrapped, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
 
 from .call_rows import change_text
@@ -159,7 +159,7 @@ def _text_rows(text: str, width: int) -> list[Line]:
     if len(lines) > MAX_OUTPUT_LINES:
         hidden = f"… {count_text(total - 2 * half, 'more line')} not shown …"
         lines = [*lines[:half], ((hidden, "muted"),), *lines[-half:]]
-    return [row for runs in lines for row in folded(runs, width)]
+    return [row for runs in lines for row in hard_wrapped(runs, width)]
 
 
 def _change_rows(view: CallViewState, width: int) -> list[Line]:
@@ -173,7 +173,7 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
     if all(file.diff for file in changes.files) and changes.count < 2 and not unknown:
         return rows
     listed = wrapped([(NOT_COMPARED, "muted")], width) if unknown else []
-    listed += [row for file in changes.files for row in folded([(sanitise(change_text(file)), "strong")], width)]
+    listed += [row for file in changes.files for row in hard_wrapped([(sanitise(change_text(file)), "strong")], width)]
     if (left := changes.count - len(changes.files)) > 0:
         listed.append(Line(((f"… {count_text(left, 'more file')}", "muted"),)))
     return [*listed, *([Line(), *rows] if rows else [])]
@@ -189,7 +189,7 @@ def _trial_rows(view: CallViewState, proposed: ProposedChanges, width: int) -> l
         by = "by a rule or the mode" if trial.by_policy else ""
         blocks.append([_heading("kept", trial.kept_count, by), *_repository_row(trial, trial.kept, width)])
         for change in view.changes.files:
-            name = folded([(sanitise(change_text(change)), "strong")], width)
+            name = hard_wrapped([(sanitise(change_text(change)), "strong")], width)
             blocks.append([*name, *diff_rows(change.diff.files, width, clean=visible)])
     if trial.discarded:
         blocks.append([_heading("discarded", trial.discarded_count, trial.reason)])

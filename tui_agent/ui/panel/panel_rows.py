@@ -49,7 +49,7 @@ class RowContext:
     """Digits of the highest number, so that all rows align."""
     find: Callable[[str], LedgerCall | None] = lambda _: None
     """Finds another call by id."""
-    unfolded: bool = False
+    expanded: bool = False
     """True if the calls of its sub-agent are shown."""
 
 
@@ -59,8 +59,8 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     sign, style = sign_of(view, context.frame)
     # Deeper indents would leave no room for the summary.
     indent = "  " * min(view.origin.depth, 4)
-    fold = " " if not call.children else "▾" if context.unfolded else "▸"
-    head = f"{indent}{fold}{sign} "
+    marker = " " if not call.children else "▾" if context.expanded else "▸"
+    head = f"{indent}{marker}{sign} "
     # Of two digits at least, so that the rows do not move when the tenth call comes.
     number = f"{f'#{call.number}':<{max(2, context.digits) + 1}} "
     name = f"{one_line(view.name, 16):<5} "
@@ -77,9 +77,9 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     )
 
 
-def done_row(number: int, *, unfolded: bool) -> tuple[Run, ...]:
+def done_row(number: int, *, expanded: bool) -> tuple[Run, ...]:
     """Return the row that stands for all calls that ended well, and shows or hides them."""
-    return (("▾" if unfolded else "▸", "number"), ("✔ ", "ok"), (f"{number:,} done", "amount"))
+    return (("▾" if expanded else "▸", "number"), ("✔ ", "ok"), (f"{number:,} done", "amount"))
 
 
 def _state(view: CallViewState, context: RowContext) -> tuple[str, str]:
@@ -137,14 +137,14 @@ class RowsChange:
 
 
 class PanelRows:
-    """One row for each call that passes the filter; without a filter, one for all that ended well, until it unfolds."""
+    """One row for each call that passes the filter; without a filter, one for all that ended well, until it expands."""
 
     def __init__(self, ledger: CallLedger) -> None:
         self.ledger = ledger
         """All calls. After another one is set, `rebuild` must be called."""
         self.chosen: CallFilter = "all"
         """Current filter; set by `rebuild`."""
-        self.unfolded: set[int] = set()
+        self.expanded: set[int] = set()
         """Calls whose sub-agent's calls are shown, and `DONE` while the calls that ended well are."""
         self._shown: list[int] = []
         # Each event asks if a call is shown, and the list may have thousands.
@@ -183,7 +183,7 @@ class PanelRows:
             self._shown = self.ledger.shown(chosen)
         else:
             self._shown = [DONE] if self.ledger.places["done"] else []
-            if DONE in self.unfolded:
+            if DONE in self.expanded:
                 tops: Sequence[int] = range(len(calls))
             else:
                 tops = sorted(
@@ -194,44 +194,44 @@ class PanelRows:
                     self._shown += self._with_descendants(place)
         self._known = set(self._shown)
 
-    def fold(self, call: LedgerCall | None) -> bool:
+    def toggle(self, call: LedgerCall | None) -> bool:
         """Show or hide the calls of a call's sub-agent, or without a call those that ended well.
 
         Return False if there are none. `rebuild` must be called then.
         """
         if self.chosen != "all" or (call is not None and not call.children):
             return False
-        self.unfolded.symmetric_difference_update((DONE if call is None else call.place,))
+        self.expanded.symmetric_difference_update((DONE if call is None else call.place,))
         return True
 
     def reveal(self, call: LedgerCall) -> None:
-        """Unfold what hides a call. `rebuild` must be called then."""
+        """Expand what hides a call. `rebuild` must be called then."""
         while call.parent is not None:
-            self.unfolded.add(call.parent)
+            self.expanded.add(call.parent)
             call = self.ledger.calls[call.parent]
         if call.kind == "done":
-            self.unfolded.add(DONE)
+            self.expanded.add(DONE)
 
     def _is_shown(self, place: int) -> bool:
         """Return True if a call has a row of its own."""
         call = self.ledger.calls[place]
         while call.parent is not None:
-            if call.parent not in self.unfolded:
+            if call.parent not in self.expanded:
                 return False
             call = self.ledger.calls[call.parent]
-        return call.kind != "done" or DONE in self.unfolded
+        return call.kind != "done" or DONE in self.expanded
 
     def _with_descendants(self, place: int) -> Iterator[int]:
         """Yield a call and the calls below it that are shown."""
         yield place
-        if place in self.unfolded:
+        if place in self.expanded:
             for child in self.ledger.calls[place].children:
                 yield from self._with_descendants(child)
 
     def _move(self, place: int, *, is_shown: bool, was_shown: bool) -> None:
         """Add or remove rows after a change of one call."""
         first = int(DONE in self._known)
-        if first != bool(self.ledger.places["done"]) or self.unfolded - {DONE}:
+        if first != bool(self.ledger.places["done"]) or self.expanded - {DONE}:
             self.rebuild("all")
         elif is_shown:
             self._shown.insert(bisect_left(self._shown, place, lo=first), place)
@@ -241,11 +241,11 @@ class PanelRows:
             self._known.discard(place)
 
     def _index(self, place: int) -> int | None:
-        """Return the row of a place; None if it has none. Slow only while sub-agents are unfolded."""
+        """Return the row of a place; None if it has none. Slow only while sub-agents are expanded."""
         if place not in self._known:
             return None
-        # Calls of an unfolded sub-agent are below it, so that the places no longer ascend.
-        return self._shown.index(place) if self.unfolded - {DONE} else bisect_left(self._shown, place)
+        # Calls of an expanded sub-agent are below it, so that the places no longer ascend.
+        return self._shown.index(place) if self.expanded - {DONE} else bisect_left(self._shown, place)
 
     def call(self, row: int) -> LedgerCall | None:
         """Return the call of a row; None for the row of those that ended well."""
@@ -265,5 +265,5 @@ class PanelRows:
         """Return the text of one row."""
         call = self.call(row)
         if call is None:
-            return done_row(len(self.ledger.places["done"]), unfolded=DONE in self.unfolded)
-        return row_of(call, replace(context, unfolded=call.place in self.unfolded))
+            return done_row(len(self.ledger.places["done"]), expanded=DONE in self.expanded)
+        return row_of(call, replace(context, expanded=call.place in self.expanded))

@@ -57,7 +57,7 @@ class ReplayTimeline:
         return self.moments[-1] if self.moments else 0.0
 
     def count_until(self, at: float) -> int:
-        """Return the number of events up to a position, that position included."""
+        """Return the number of events up to and including a position in seconds from the beginning of the replay."""
         return bisect_right(self.moments, at)
 
     def time_at(self, at: float) -> float:

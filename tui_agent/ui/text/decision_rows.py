@@ -1,4 +1,4 @@
-"""Rows of what is decided about: the exact arguments of a call, and what a command changed in a trial. Pure.
+"""Rows that the user decides about: the exact arguments of a call, and the changes of a command in a trial. Pure.
 
 The approval dialog and the detail page share them, so that both show the same call in the same way.
 """
@@ -18,7 +18,7 @@ from .code_highlighter import colour_lines
 from .diff_rows import diff_rows
 from .line import NARROWEST, Line, Run
 from .sanitiser import WRAP_SIGN, foreign_scripts, one_line, visible
-from .styled_lines import folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
+from .styled_lines import hard_wrapped, prefixed_lines, text_of_runs, width_of_runs, wrapped
 
 VERDICT_SIGNS: dict[Verdict, tuple[str, str]] = {
     "allow": ("✔", "success"),
@@ -86,7 +86,8 @@ def _ground_rows(text: str, width: int, language: str = "") -> list[Line]:
             ground = [(piece, f"code-ground exact {style}".strip()) for piece, style in coloured[:-1]]
     signs: dict[bool, Run] = {True: (" ", "code-ground"), False: (WRAP_SIGN, "code-ground muted")}
     return [
-        Line((signs[row.joint is None], *row.runs), row.joint, 1, "code-ground") for row in folded(ground, width - 2)
+        Line((signs[row.joint is None], *row.runs), row.joint, 1, "code-ground")
+        for row in hard_wrapped(ground, width - 2)
     ]
 
 
@@ -141,10 +142,10 @@ def marked_rows(text: str, width: int) -> list[Line]:
 
 def _marked(runs: Sequence[Run], width: int) -> list[Line]:
     """Break runs anywhere; a row that continues the one above begins with a sign."""
-    rows = folded(runs, width)
+    rows = hard_wrapped(runs, width)
     if all(row.joint is None for row in rows):
         return rows
-    return [row if row.joint is None else row.prefixed((WRAP_SIGN, "muted")) for row in folded(runs, width - 1)]
+    return [row if row.joint is None else row.prefixed((WRAP_SIGN, "muted")) for row in hard_wrapped(runs, width - 1)]
 
 
 def _passes_for_a_value(text: str) -> bool:

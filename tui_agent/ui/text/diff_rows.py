@@ -17,7 +17,7 @@ from tui_agent.protocol.visible_text import escape_of
 from .code_highlighter import MAX_PIECE_LINES, colour_lines, language_of
 from .line import NARROWEST, Line, Run
 from .sanitiser import WRAP_SIGN, sanitise, visible
-from .styled_lines import folded, runs_between, styled_over, styled_under, width_of_runs, wrapped
+from .styled_lines import hard_wrapped, runs_between, styled_over, styled_under, width_of_runs, wrapped
 
 SPLIT_WIDTH = 110
 """Least cells for both sides beside each other."""
@@ -154,7 +154,7 @@ class _Layout:
         margin = len(head[0]) + len(sign[0])
         rows: list[Line] = []
         start = 0
-        for row in folded([(shown.texts[index], kind)], width - margin, whole_words=True):
+        for row in hard_wrapped([(shown.texts[index], kind)], width - margin, whole_words=True):
             # Without a sign, the rest of a wrapped line would look like an unchanged line.
             prefix = (head, sign) if not rows else ((f"{WRAP_SIGN} ".rjust(margin), kind),)
             end = start + len(row.plain)

@@ -1,4 +1,4 @@
-"""One row of styled text. A style is a name, the widget knows its colours.
+"""One row of styled text. A style is a name; the widget knows the colours.
 
 A style name is one or more of the component classes of `line_view.LineView`, such as `strong code`.
 """

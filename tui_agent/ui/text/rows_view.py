@@ -1,4 +1,4 @@
-"""Views of rows that are built for a width, for dialogs and pages, one with a cursor; and the keys that move them."""
+"""Views that build their rows for a width, for dialogs and pages, one of them with a cursor; and their scroll keys."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

@@ -31,13 +31,17 @@ def width_of_runs(runs: Iterable[Run]) -> int:
 
 
 def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
-    """Return runs as rows of at most `width` cells, broken between words if possible; line feeds end rows."""
+    """Return runs as rows of at most `width` cells, broken between words if possible; line feeds end rows.
+
+    A width below `NARROWEST` counts as `NARROWEST`: rows are then wider than asked for.
+    """
     return _rows(runs, max(width, NARROWEST), _word_breaks)
 
 
-def folded(runs: Sequence[Run], width: int, *, whole_words: bool = False) -> list[Line]:
+def hard_wrapped(runs: Sequence[Run], width: int, *, whole_words: bool = False) -> list[Line]:
     """Return runs as rows of at most `width` cells, broken anywhere: every blank stays visible; line feeds end rows.
 
+    A width below `NARROWEST` counts as `NARROWEST`, as for `wrapped`.
     With `whole_words` a row ends behind a word or a sign in its last third if there is one, as code is broken by hand.
     """
     width = max(width, NARROWEST)
@@ -87,7 +91,12 @@ def prefixed_lines(lines: Iterable[Line], first: Sequence[Run], others: Sequence
 
 
 def copied_text(lines: Sequence[tuple[Line, int, int | None]]) -> str:
-    """Return the text of some rows, each from one character to before another, as before wrapping."""
+    """Return the selected text of rows as it was before wrapping, with a line feed only where the text had one.
+
+    Args:
+        lines: each row with its first selected character and the one behind the last; None: to the end of the row.
+            The indent of a row is never copied.
+    """
     text = ""
     for number, (line, start, end) in enumerate(lines):
         if number:
@@ -227,7 +236,7 @@ class _Breaks:
                 return list(range(width, len(text), width))
         elif cell_len(text) <= width:
             return []
-        return _word_offsets(text, width) if self.words else _fold_offsets(text, width, 0)[0]
+        return _word_offsets(text, width) if self.words else _cell_offsets(text, width, 0)[0]
 
 
 _word_breaks = _Breaks(words=True)
@@ -250,7 +259,7 @@ def _word_offsets(text: str, width: int) -> list[int]:
             offsets.append(match.start())
         used = cells(word)
         if core > width:
-            inner, used = _fold_offsets(word.rstrip(" "), width, 0)
+            inner, used = _cell_offsets(word.rstrip(" "), width, 0)
             offsets.extend(match.start() + place for place in inner)
             used += len(word) - len(word.rstrip(" "))
     return offsets
@@ -268,7 +277,7 @@ def _code_offsets(text: str, width: int) -> list[int]:
     return offsets
 
 
-def _fold_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
+def _cell_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
     """Return breaks wherever a row is full, and the cells of the last row."""
     if text.isascii():
         places = list(range(width, len(text), width))

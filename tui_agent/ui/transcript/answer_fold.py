@@ -33,7 +33,7 @@ class AnswerFold:
 
     def __init__(self, transcript: Transcript, *, shows_thinking: bool = False) -> None:
         self.shows_thinking = shows_thinking
-        """True if new thinking is shown, and not folded to one line."""
+        """True if new thinking is shown, and not collapsed to one line."""
         self._transcript = transcript
         self._open: dict[str, Answer] = {}
 

@@ -1,4 +1,4 @@
-"""Parts of the conversation that show calls where they happened: one row each, with its result, that unfolds.
+"""Parts of the conversation that show calls where they happened: one row each, with its result, that expands.
 
 Pure: a part draws the state of its calls, which the ledger changes.
 """
@@ -31,15 +31,15 @@ from .transcript_parts import BODY, HEAD
 from .transcript_words import first_line, outcome_of, state_of
 
 BRIEF_DIFF_ROWS = 12
-"""Most rows of the diff of a single file that are shown without unfolding the call."""
+"""Most rows of the diff of a single file that are shown without expanding the call."""
 OPEN_DIFF_ROWS = 60
-"""Most rows shown of one file's diff in an unfolded call; the call's page shows all."""
+"""Most rows shown of one file's diff in an expanded call; the call's page shows all."""
 LONGEST_COMMAND = 20_000
 """Most characters shown of a command."""
 LIVE_ROWS = 6
 """Most rows shown of a running call's newest output."""
 HEAD_ROWS, TAIL_ROWS = 8, 16
-"""Most rows shown of a result in an unfolded call, from its beginning and from its end."""
+"""Most rows shown of a result in an expanded call, from its beginning and from its end."""
 MAX_FOUND_ROWS = 40
 """Most rows of a result between them that are shown because a search has found them."""
 MAX_AGENT_CALLS = 40
@@ -88,12 +88,12 @@ class CallContext:
 
 
 class CallPart(Part):
-    """One call: its row with the result, the beginning of its change, and unfolded its input, output and files."""
+    """One call: its row with the result, the beginning of its change, and expanded its input, output and files."""
 
     def __init__(self, call: LedgerCall, context: CallContext, *, gap: bool = False) -> None:
         super().__init__(gap=gap)
         self.opened = False
-        """True if the call is unfolded."""
+        """True if the call is expanded."""
         self.is_followed = False
         """True if another call comes right below it; a diff then ends with an empty row."""
         self._call = call
@@ -139,7 +139,7 @@ class CallPart(Part):
 
 
 class ReadsPart(Part):
-    """Adjacent calls that only read: one row that names what they read; unfolded, a row each."""
+    """Adjacent calls that only read: one row that names what they read; expanded, a row each."""
 
     def __init__(self, context: CallContext, *, gap: bool = False) -> None:
         super().__init__(gap=gap)
@@ -205,7 +205,7 @@ class ReadsPart(Part):
                     call,
                     self._context,
                     width,
-                    # Unfolded, several reads have a row each: whole results would bury the other calls.
+                    # Expanded, several reads have a row each: whole results would bury the other calls.
                     is_open=single or bool(found and found in call.view.outcome.result.casefold()),
                     sought=found,
                 )
@@ -266,7 +266,7 @@ def shows_output(view: CallViewState) -> bool:
 
 
 def hidden_lines(view: CallViewState) -> int:
-    """Return the number of lines of output that a folded call does not show; 0 if its row says enough."""
+    """Return the number of lines of output that a collapsed call does not show; 0 if its row says enough."""
     details = view.outcome.details or {}
     if view.status is None or view.timing.started_at is None or not shows_output(view):
         return 0
@@ -300,7 +300,7 @@ def call_pieces(call: LedgerCall, context: CallContext, width: int, is_open: boo
     groups = call_rows(call, context, width, is_open=is_open, sought=sought)
     pieces: list[Piece] = []
     for name, text in texts.items():
-        # A piece without rows, as the input of a folded call, is marked at the row of the call.
+        # A piece without rows, as the input of a collapsed call, is marked at the row of the call.
         row, shown = 0, range(len(groups[0][1]))
         for group, rows in groups:
             if group == name and rows:
@@ -443,7 +443,7 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
         call: the call.
         context: context of the conversation.
         width: cells of a row.
-        is_open: True if the call is unfolded.
+        is_open: True if the call is expanded.
         counted: True to say how many lines a change has; its whole diff below shows it as well.
     """
     view = call.view
@@ -542,7 +542,7 @@ def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
 
 
 def _facts(view: CallViewState, width: int) -> Iterable[Line]:
-    """Yield the whole input of an unfolded call, and who changed it."""
+    """Yield the whole input of an expanded call, and who changed it."""
     command = view.arguments.effective.get("command")
     # A shorter one is whole in the row of the call.
     if isinstance(command, str) and ("\n" in command or cell_len(command) > width // 2):
@@ -615,7 +615,7 @@ def _path_of(file: FileChange, root: str, width: int) -> str:
 
 
 def _output_rows(view: CallViewState, width: int, sought: str) -> list[Line]:
-    """Return the first and the last rows of an unfolded call's result, each line in one row, and between them a count.
+    """Return the first and the last rows of an expanded call's result, each line in one row, and between them a count.
 
     Lines between them that have the text `sought` are shown as well, at most `MAX_FOUND_ROWS`.
     """

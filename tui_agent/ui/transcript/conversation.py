@@ -22,7 +22,7 @@ from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line import Line
 
-from .transcript_fold import TranscriptFold
+from .transcript_builder import TranscriptFold
 from .transcript_search import Found, TranscriptSearch
 from .transcript_view import PartCursor, TranscriptView
 
@@ -149,7 +149,7 @@ class Conversation(TranscriptView):
             self._flush_soon()
 
     def show_thinking(self, shown: bool) -> None:
-        """Show or fold all thinking of the model; the text in sight stays."""
+        """Show or collapse all thinking of the model; the text in sight stays."""
         with self.same_place():
             self._fold.show_thinking(shown)
         self._flush_soon()

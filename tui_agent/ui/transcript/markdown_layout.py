@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from tui_agent.ui.text.code_highlighter import colour_lines
 from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.sanitiser import sanitise_for_copies
-from tui_agent.ui.text.styled_lines import folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
+from tui_agent.ui.text.styled_lines import hard_wrapped, prefixed_lines, text_of_runs, width_of_runs, wrapped
 
 from .markdown_blocks import (
     Align,
@@ -66,7 +66,7 @@ def layout_code(block: CodeBlock, width: int) -> list[Line]:
     rows: list[Line] = []
     for runs in colour_lines(block.language, shown):
         ground: list[Run] = [(text, f"code-ground {style}".strip()) for text, style in runs]
-        for line in folded(ground, width - len(margin)):
+        for line in hard_wrapped(ground, width - len(margin)):
             row = Line(line.runs, line.joint, fill="code-ground")
             rows.append(row.prefixed((margin, "code-ground")) if margin else row)
     if len(shown) < len(block.lines):

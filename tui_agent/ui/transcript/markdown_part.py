@@ -278,7 +278,7 @@ class _Thoughts(MarkdownPart):
         return self.styled(Line())
 
 
-class FoldedPart(Part):
+class CollapsiblePart(Part):
     """A text that is one row until the user opens it."""
 
     def __init__(self, body: MarkdownPart, *, gap: bool, margin: str, opened: bool = False) -> None:
@@ -340,7 +340,7 @@ class FoldedPart(Part):
         return f"{self._margin}{'▾' if self.opened else '▸'} ", "calls"
 
 
-class PastedPart(FoldedPart):
+class PastedPart(CollapsiblePart):
     """A long message of the user."""
 
     name = "message"
@@ -364,7 +364,7 @@ class PastedPart(FoldedPart):
         return [Line(clipped((self._sign, (clip(first, room), ""), (f"  {size}", "muted")), width))]
 
 
-class ThinkingPart(FoldedPart):
+class ThinkingPart(CollapsiblePart):
     """The model's reasoning: one row until the user opens it."""
 
     name = "thinking"
@@ -387,7 +387,7 @@ class ThinkingPart(FoldedPart):
 
     def flush(self) -> None:
         """Read the added text if it is shown."""
-        # Folded reasoning is not parsed: most of it is never opened.
+        # Collapsed reasoning is not parsed: most of it is never opened.
         if self.opened:
             self._body.flush()
 

@@ -1,4 +1,4 @@
-"""View of a transcript, which follows the end if the user is there and keeps its position elsewhere; and its cursor."""
+"""View of a transcript, which follows the end while the user is there and else keeps its position; and its cursor."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.line_view import LineView
 from tui_agent.ui.text.sanitiser import clip, sanitise
-from tui_agent.ui.text.styled_lines import folded
+from tui_agent.ui.text.styled_lines import hard_wrapped
 
 from .transcript_model import Part, Piece, Transcript
 
@@ -332,7 +332,7 @@ class PartCursor:
         """Return all rows of what is chosen, for a page."""
         piece = self.piece
         if piece is not None:
-            return piece.rows(width) if piece.rows is not None else folded([(sanitise(piece.text), "")], width)
+            return piece.rows(width) if piece.rows is not None else hard_wrapped([(sanitise(piece.text), "")], width)
         return self.part.page_rows(width) if self.part is not None else ()
 
     def _label_of(self, part: Part, pieces: Sequence[Piece]) -> str:

@@ -81,9 +81,13 @@ class Credentials:
     def of_environment(
         cls, environment: Mapping[str, str], base_url: str | None, key_command: str = ""
     ) -> "Credentials":
-        """Return the credentials of the environment, or those that a command of the settings prints.
+        """Return the endpoint and the key that the environment has for it; the key may be missing.
 
-        The endpoint is that of the settings, else `ANTHROPIC_BASE_URL`; `environment_credential` chooses the key.
+        Args:
+            environment: the variables, such as `ANTHROPIC_API_KEY`; `environment_credential` chooses one of them.
+            base_url: the endpoint of the settings; None: `ANTHROPIC_BASE_URL`, else the API's own.
+            key_command: the command that prints the key. With one, no key of the environment is used; the command
+                is not run here.
 
         Raises:
             ConfigurationError: the environment's endpoint is not a URL.

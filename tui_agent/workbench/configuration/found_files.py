@@ -13,7 +13,7 @@ from tui_agent.settings import LoadedSettings, Locations, RuleSetting, content_d
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
     from tui_agent.definitions.records import Definition, Found
-    from tui_agent.hook_files.file_hook import FileHook, HookFile, Origin, Script
+    from tui_agent.hook_files.foreign_hooks import FileHook, HookFile, Origin, Script
 
 
 _FOLDERS = (".tui-agent", ".claude")
@@ -192,7 +192,7 @@ def project_hooks(folder: Path) -> FoundHooks:
     paths = [path for path in paths if os.path.lexists(path) and os.path.realpath(path) != own]
     if not paths:
         return NO_HOOKS
-    from tui_agent.hook_files.file_hook import HookFile, read_scripts
+    from tui_agent.hook_files.foreign_hooks import HookFile, read_scripts
 
     outside = {path: target for path in paths if (target := target_outside(path, here)) is not None}
     links = tuple(refusal(Path(os.path.relpath(path, here)), target) for path, target in outside.items())
@@ -227,7 +227,7 @@ def _own_file() -> Path:
 
 
 def _read(path: Path, shown: str, origin: "Origin", project_dir: Path) -> "HookFile | None":
-    from tui_agent.hook_files.file_hook import HookFile
+    from tui_agent.hook_files.foreign_hooks import HookFile
     from tui_agent.hook_files.hook_file_reader import parse_hook_file
 
     try:

@@ -437,7 +437,7 @@ class TrustStore:
         self._store(folder, "all", _digest_of_all(digests), trusted)
 
     def _path(self, folder: Path) -> Path:
-        # `prelude/start_frame.py` looks at this file, too: what the start page shows depends on it.
+        # `prelude/kept_frame.py` looks at this file, too: what the start page shows depends on it.
         name = os.path.realpath(folder).encode("utf-8", "replace")
         return self._directory / f"{blake2b(name, digest_size=16).hexdigest()}.json"
 

@@ -74,7 +74,7 @@ class PromptStore:
         self._lock = asyncio.Lock()
 
     async def find(self, text: str, /) -> tuple[str, ...]:
-        """Return the prompts that contain a text, in either case; the newest first, each once, then the commands."""
+        """Return the prompts that contain a text, ignoring case: the newest first, each once; commands come last."""
         await self._load()
         wanted = text.casefold()
         texts = dict.fromkeys(one.text for one in reversed(self._prompts) if wanted in one.text.casefold())

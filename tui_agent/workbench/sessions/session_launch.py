@@ -1,4 +1,4 @@
-"""One start of the program: its options and settings, its first page, and the sessions that it can open."""
+"""One start of the program: its options, its settings, its first page, and the sessions that it can open."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Start pages: a picture in terminal sequences, the file that keeps it, and the names of the files.
+"""The start page that the last start kept in a file: a picture in terminal sequences, and the names of such files.
 
 A file is data: it is used only if it holds printable text and colours, of the right size. Its name is a digest of
 everything that the page depends on, so that no page shows an old mode or model.

@@ -1,4 +1,4 @@
-"""The screen for commands: the app, a replay, a fleet, the words of a question, and checks of its settings.
+"""From the command line to the screen: starts the app, a replay or the view of a fleet, and checks their settings.
 
 The only file of the command line that imports the screen, and it imports Textual only where a command needs it: that
 takes longer than most commands run.

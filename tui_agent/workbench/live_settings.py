@@ -1,4 +1,4 @@
-"""The settings in force with their meanings, changes of the user's file, and changed files, which apply at once.
+"""The settings of an open session: their meanings, changes of the user's file, and files that apply once they change.
 
 Rules apply also to calls that wait for an approval.
 """

@@ -1,4 +1,4 @@
-"""Hooks as their files define them, and the scripts that they run."""
+"""Hooks from files in the form of other agents, and the digests of the scripts that they run."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""The lookup tool: ask a language server where a name is defined and used, what it is, and which symbols there are."""
+"""The tool `lookup`: asks a language server where a name is defined or used, what it is, and which symbols exist."""
 
 import asyncio
 import re

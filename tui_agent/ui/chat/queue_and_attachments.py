@@ -1,4 +1,4 @@
-"""Messages on their way to the agent: the user edits, drops, moves and restores queued ones, and attaches files."""
+"""Queued messages, which the user edits, drops, moves and restores; and attachments to the next message."""
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable

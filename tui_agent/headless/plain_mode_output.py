@@ -1,4 +1,4 @@
-"""Output of plain mode: each event in one line of plain text, for screen readers and logs.
+"""Output of plain mode (`--plain`): each event in one line of plain text, for screen readers and logs.
 
 Only line feeds control the terminal: there are no colours and no cursor movements.
 """

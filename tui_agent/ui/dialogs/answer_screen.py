@@ -1,4 +1,4 @@
-"""A screen that asks: its printable keys answer, unless they are text; and clicks on its answers.
+"""The base of all screens that ask: a printable key is an answer or text for the composer, and answers can be clicked.
 
 Keys are sorted as soon as the app passes them on, so that none is lost or overtaken while a dialog closes. An answer
 that ends a question closes its dialog at once, so that the next question can be read; the owner of `TypedKeys` lets it

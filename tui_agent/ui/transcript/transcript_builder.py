@@ -1,4 +1,4 @@
-"""Fold from events to the parts of the conversation, the same for live, resumed and replayed sessions."""
+"""Builds the parts of the conversation from events, the same for live, resumed and replayed sessions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -96,8 +96,8 @@ _OF_ITS_CALL: frozenset[type[AgentEvent]] = frozenset(
 
 _ENDING = frozenset(("stop_requested", "abort_requested"))
 """Codes of notices that a run is about to end because the user said so."""
-FOLDED_LINES = 8
-"""Lines from which a message of the user is folded, as a paste is in the composer."""
+COLLAPSED_LINES = 8
+"""Lines from which a message of the user is collapsed, as a paste is in the composer."""
 MOST_PICTURES = 4
 """Most images shown of a result."""
 
@@ -175,7 +175,7 @@ class TranscriptFold:
         return self._answers.shows_thinking
 
     def show_thinking(self, shown: bool) -> None:
-        """Show or fold all thinking, now and later."""
+        """Show or collapse all thinking, now and later."""
         self._answers.shows_thinking = shown
         for part in self.transcript.parts:
             if isinstance(part, ThinkingPart) and part.opened != shown:
@@ -550,8 +550,8 @@ class TranscriptFold:
 
 
 def _said_part(text: str) -> Part:
-    """Return the user's message with every character visible, as in the composer; of many lines it is folded."""
-    if text.count("\n") + 1 >= FOLDED_LINES:
+    """Return the user's message with every character visible, as in the composer; of many lines it is collapsed."""
+    if text.count("\n") + 1 >= COLLAPSED_LINES:
         return PastedPart(text.rstrip("\n"), margin=BODY)
     if len(text) <= MAX_CHARACTERS:
         return TextPart(text, shows_controls=True)

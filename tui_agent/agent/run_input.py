@@ -1,4 +1,4 @@
-"""The input of a run (S4-38), and the delivery of messages: after the input filters, in order, each message once."""
+"""The input of a run (S4-38): converted to messages, checked, filtered, and appended in order, each message once."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypeGuard

@@ -1,4 +1,4 @@
-"""A text area that folds a long paste into a short label and shows invisible characters as escapes.
+"""A text area that collapses a long paste into a short label and shows invisible characters as escapes.
 
 The cursor moves over a label or an escape, and deletes it, as a whole. The text is sent with both resolved.
 """
@@ -21,16 +21,16 @@ from tui_agent.protocol.visible_text import escape_of
 from tui_agent.ui.base.app_type import any_app, show_typed
 from tui_agent.ui.text.sanitiser import with_escapes
 
-FOLDED_LINES = 8
-"""Lines from which a paste is folded."""
-FOLDED_CHARACTERS = 1_500
-"""Characters from which a paste is folded."""
+COLLAPSED_LINES = 8
+"""Lines from which a paste is collapsed."""
+COLLAPSED_CHARACTERS = 1_500
+"""Characters from which a paste is collapsed."""
 ESCAPE_SIGN = "\ue05c"
 """Replaces the backslash of an escape in the composer, so that a typed `\\x1b` is not an escape. This private character
 becomes an escape itself if it is pasted."""
 
 _ESCAPE = re.compile(rf"{ESCAPE_SIGN}(x[0-9a-f]{{2}}|u[0-9a-f]{{4}}|U[0-9a-f]{{8}})")
-_ESCAPE_CLASS = "folding-area--escape"
+_ESCAPE_CLASS = "paste-area--escape"
 
 
 def escape_hidden(text: str) -> str:
@@ -58,16 +58,16 @@ def _signed(character: str) -> str:
     return ESCAPE_SIGN + escape_of(character)[1:]
 
 
-class PasteFolder:
+class PasteLabels:
     """The pastes of one draft by label; deleting a label deletes its paste."""
 
     def __init__(self) -> None:
         self._pastes: dict[str, str] = {}
 
-    def fold(self, text: str) -> str:
+    def collapse(self, text: str) -> str:
         """Return a label in place of a long paste; return a short paste unchanged."""
         lines = text.count("\n") + 1
-        if lines < FOLDED_LINES and len(text) < FOLDED_CHARACTERS:
+        if lines < COLLAPSED_LINES and len(text) < COLLAPSED_CHARACTERS:
             return text
         size = count_text(lines, "line") if lines > 1 else count_text(len(text), "character")
         label = f"[pasted {size}]"
@@ -83,7 +83,7 @@ class PasteFolder:
         """Treat a label as a whole that stands for itself."""
         self._pastes[label] = label
 
-    def unfold(self, draft: str) -> str:
+    def expand(self, draft: str) -> str:
         """Return the draft with its labels replaced by the pastes."""
         if not self._pastes:
             return draft
@@ -97,7 +97,7 @@ class PasteFolder:
         return re.compile("|".join(re.escape(label) for label in self._pastes))
 
 
-class PasteFoldingArea(TextArea):
+class CollapsingPasteArea(TextArea):
     """A text area for prompts: `text` is shown, `draft` is sent."""
 
     app = getters.app(any_app)
@@ -110,12 +110,12 @@ class PasteFoldingArea(TextArea):
         )
         # A blinking cursor wakes an idle program twice a second.
         self.cursor_blink = False
-        self._folder = PasteFolder()
+        self._labels = PasteLabels()
 
     @property
     def draft(self) -> str:
         """The text with its labels and escapes resolved."""
-        return self._folder.unfold(unescape_hidden(self.text))
+        return self._labels.expand(unescape_hidden(self.text))
 
     @property
     def rows(self) -> Sequence[str]:
@@ -129,7 +129,7 @@ class PasteFoldingArea(TextArea):
 
     def show(self, text: str) -> None:
         """Replace the text, and put the cursor at its end."""
-        self._show_as_is(escape_hidden(self._folder.fold(text)))
+        self._show_as_is(escape_hidden(self._labels.collapse(text)))
 
     def _show_as_is(self, text: str) -> None:
         """Show a text that already has its labels and escapes."""
@@ -138,7 +138,7 @@ class PasteFoldingArea(TextArea):
         self.scroll_cursor_visible()
 
     def replace_draft(self, text: str) -> None:
-        """Replace the text by another one, unfolded; undo returns the earlier text."""
+        """Replace the text by another one, expanded; undo returns the earlier text."""
         self.change(text, (0, 0), self.document.end)
 
     def forget_selection(self) -> None:
@@ -147,8 +147,8 @@ class PasteFoldingArea(TextArea):
 
     def put_back(self, text: str) -> None:
         """Insert a text in front of the draft."""
-        folded = escape_hidden(self._folder.fold(text))
-        self._show_as_is(f"{folded}\n{self.text}" if self.text.strip() else folded)
+        collapsed = escape_hidden(self._labels.collapse(text))
+        self._show_as_is(f"{collapsed}\n{self.text}" if self.text.strip() else collapsed)
 
     def edit(self, edit: Edit) -> EditResult:
         """Change the text: inserted text gets its escapes, and an escape is removed as a whole."""
@@ -201,14 +201,14 @@ class PasteFoldingArea(TextArea):
                 return
 
     def on_paste(self, event: Paste) -> None:
-        """Insert a paste, folded if it is long."""
+        """Insert a paste, collapsed if it is long."""
         event.prevent_default()
         event.stop()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        self.change(self._folder.fold(text), *sorted(self.selection))
+        self.change(self._labels.collapse(text), *sorted(self.selection))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable unfolding while the cursor touches a label."""
+        """Enable expanding while the cursor touches a label."""
         if action == "unfold":
             return self._label_at_cursor() is not None
         return super().check_action(action, parameters)
@@ -217,7 +217,7 @@ class PasteFoldingArea(TextArea):
         """Replace the label under the cursor by its paste."""
         if (found := self._label_at_cursor()) is not None:
             row, label = found
-            self.change(self._folder.unfold(label[0]), (row, label.start()), (row, label.end()))
+            self.change(self._labels.expand(label[0]), (row, label.start()), (row, label.end()))
 
     def action_delete_left(self) -> None:
         """Delete to the left; a label or an escape as a whole."""
@@ -246,7 +246,7 @@ class PasteFoldingArea(TextArea):
     def _atomic_spans(self, row: int) -> list[tuple[int, int]]:
         """Return start and end of each label and escape in a row."""
         line = self.document.get_line(row)
-        return [*(label.span() for label in self._folder.labels(line)), *escape_spans(line)]
+        return [*(label.span() for label in self._labels.labels(line)), *escape_spans(line)]
 
     def _outside(self, place: Location, *, after: bool) -> Location:
         """Return the location, or the edge of the escape around it."""
@@ -261,7 +261,7 @@ class PasteFoldingArea(TextArea):
     def _label_at_cursor(self) -> tuple[int, re.Match[str]] | None:
         """Return row and label at the cursor, or None."""
         row, column = self.cursor_location
-        for label in self._folder.labels(self.document.get_line(row)):
+        for label in self._labels.labels(self.document.get_line(row)):
             if label.start() <= column <= label.end():
                 return row, label
         return None

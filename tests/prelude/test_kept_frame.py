@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.support.screen_buffer import ScreenBuffer
 from tests.support.table import table
-from tui_agent.prelude.start_frame import LARGEST_FILE, MOST_FILES, StartFrame, read_frame, write_frame
+from tui_agent.prelude.kept_frame import LARGEST_FILE, MOST_FILES, StartFrame, read_frame, write_frame
 
 ROWS = ["\x1b[38;2;1;2;3;48;5;9mtitle     \x1b[0m", " › \x1b[7mA\x1b[0msk   ", " ready    "]
 FRAME = StartFrame(ROWS, 10, (1, 3, 7), "\x1b[1m", "\x1b[7m")
