@@ -44,7 +44,7 @@ FILES = (
 
 def page() -> str:
     """Return the whole page in the language of man(7)."""
-    root = click.Context(program, info_name="tui-agent")
+    root = click.Context(program, info_name="tui-agent", **program.context_settings)
     lines = [
         '.TH TUI-AGENT 1 "" "tui-agent" "User Commands"',
         ".SH NAME",

@@ -89,7 +89,7 @@ def commands_page() -> str:
 
 
 def _shell_commands() -> Iterator[tuple[str, str]]:
-    context = click.Context(program, info_name="tui-agent")
+    context = click.Context(program, info_name="tui-agent", **program.context_settings)
     for name in program.list_commands(context):
         command = program.get_command(context, name)
         if command is not None and not command.hidden:

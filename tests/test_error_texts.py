@@ -227,17 +227,6 @@ def in_the_past(note: str) -> str:
 
 
 @table(("reply", "text"), RETRIED.values())
-async def test_a_retry_says_what_happened_and_that_it_tries_again_and_asks_nothing_of_the_user(
-    reply: Reply, text: str
-) -> None:
-    seen = await shown_after([reply, FINE], silence=SILENCE if "nothing arrived" in text else 60.0)
-
-    note = f"{text}; trying again now (attempt 2 of 3)"
-    assert (seen.screen, seen.printed) == ((in_the_past(note),), (f"note: {note}",))
-    assert (seen.requests, seen.code) == (2, ExitCode.DONE)
-
-
-@table(("reply", "text"), RETRIED.values())
 async def test_after_the_last_attempt_the_error_says_what_was_kept_and_what_to_do(reply: Reply, text: str) -> None:
     seen = await shown_after([reply] * 2, attempts=2, silence=SILENCE if "nothing arrived" in text else 60.0)
 

@@ -27,7 +27,6 @@ from tui_agent import (
     Agent,
     AgentLoop,
     AgentLoopConfig,
-    AnthropicProvider,
     ApprovalDecision,
     ApprovalGate,
     ApprovalRequest,
@@ -128,22 +127,6 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         Agent(ScriptedProvider(), workspace=tmp_path / "nowhere")
     with pytest.raises(ConfigurationError, match=r"PermissionPolicy.mode .*ask"):
         Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.slow
-def test_a_model_name_uses_the_endpoint_of_the_environment(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-
-    with Agent("some-model", max_tokens=50) as agent:
-        report = agent.run_sync("Hello")
-
-    assert (report.reason, report.output, report.model) == ("done", "one", "some-model")
-    (request,) = server.requests
-    assert request["problems"] == []
-    assert request["body"]["model"] == "some-model"
 
 
 def test_only_an_agent_with_a_workspace_is_the_coding_agent(tmp_path: Path) -> None:
@@ -263,17 +246,6 @@ async def test_a_cancelled_request_does_not_wait_for_its_approver() -> None:
 
 
 # --- code without an event loop ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_later_calls_of_run_sync_continue_the_conversation(server: ServerProcess) -> None:
-    provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
-    with Agent(provider) as agent:
-        texts = [agent.run_sync(text).output for text in ("1", "2", "3")]
-
-    assert texts == ["one", "two", "three"]
-    assert [message.text for message in agent.history.messages()] == ["1", "one", "2", "two", "3", "three"]
-    assert [len(request["body"]["messages"]) for request in server.requests] == [1, 3, 5]
 
 
 async def test_inside_a_running_loop_the_error_names_the_async_method() -> None:

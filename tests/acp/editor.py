@@ -95,13 +95,9 @@ class Editor:
             await self.changed.wait_for(found)
         return found()[0]
 
-    def kinds(self, session_id: str | None = None) -> list[str]:
-        """Return the kinds of the updates of a session, in order."""
-        return [one.session_update for at, one in self.updates if session_id in (None, at)]
-
-    def text(self, kind: str = "agent_message_chunk", session_id: str | None = None) -> str:
+    def text(self, kind: str = "agent_message_chunk") -> str:
         """Return the text of all messages of a kind."""
-        chunks = [one for at, one in self.updates if one.session_update == kind and session_id in (None, at)]
+        chunks = [one for _, one in self.updates if one.session_update == kind]
         return "".join(chunk.content.text for chunk in chunks if chunk.content.type == "text")
 
     def calls(self) -> list[Any]:

@@ -178,11 +178,11 @@ async def test_modes_change_from_either_side_and_all_is_not_offered(tmp_path: Pa
     assert tmp_path.joinpath("new.txt").exists()
 
 
-def server(tmp_path: Path, name: str = "notes") -> McpServerStdio:
+def server(tmp_path: Path) -> McpServerStdio:
     """A server that leaves a file when it starts."""
     script = f"open({str(tmp_path / 'started')!r}, 'w')"
     return McpServerStdio(
-        name=name, command=sys.executable, args=["-c", script], env=[EnvVariable(name="K", value="v")]
+        name="notes", command=sys.executable, args=["-c", script], env=[EnvVariable(name="K", value="v")]
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.script import says
 from tests.support.table import table
 from tui_agent.acp import editor_agent
-from tui_agent.acp.rpc_transport import MOST_REQUESTS, RpcTransport
+from tui_agent.acp.rpc_transport import LINES_AHEAD, MOST_REQUESTS, RpcTransport
 from tui_agent.protocol.pipes import LONGEST_LINE
 
 from .editor import connected
@@ -113,6 +113,15 @@ async def test_an_id_is_free_again_only_with_its_answer() -> None:
 
         assert [one and one["id"] for one in (first, second, await rpc.receive())] == [1, 2, 1]
         assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+
+
+async def test_nothing_is_read_for_a_client_that_does_not_read() -> None:
+    async with transport() as (rpc, out, _):
+        for _ in range(20):
+            rpc.notify("session/update", {"text": "x" * 100_000})
+        os.write(out, b"".join(line(method="x", id=number) for number in range(3 * LINES_AHEAD)))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(rpc.receive(), 0.1)
 
 
 async def test_the_end_does_not_wait_for_a_client_that_does_not_read(

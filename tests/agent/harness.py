@@ -7,14 +7,17 @@ from typing import Any
 
 from tests.support.transcript_checks import validate_events, validate_history
 from tests.support.validating_bus import ValidatingBus
-from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
+from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, RetryPolicy
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, MessageEnded, RunEnded, SteeringDelivered
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, TextBlock, ToolCall, ToolResultMessage
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.providers import ScriptedProvider
+from tui_agent.providers import Call, Reply, ScriptedProvider
 from tui_agent.providers.scripted_provider import Step
+
+from .fakes import FakePolicy
 
 AT_ONCE = RetryPolicy(first_wait=0)
 """Retry policy without delays."""
@@ -172,3 +175,29 @@ class BenchMaker:
         bench = Bench(loop, provider, bus)
         self.benches.append(bench)
         return bench
+
+
+async def killed_while_asking(
+    bench: BenchMaker, answer: Reply, *tools: Tool, reason: str = "killed", **config: Any
+) -> tuple[AgentLoopSnapshot, Bench]:
+    """Return the snapshot of an agent that ended while all calls but `look` waited for the user, and its bench."""
+    gate = ApprovalGate(interactive=True)
+    b = bench([answer], *tools, **{"policy": FakePolicy(), "gate": gate, **config})
+    questions = sum(isinstance(part, Call) and part.name != "look" for part in answer.parts)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        while len(gate.pending) < questions:
+            await asyncio.sleep(0)
+        snapshot = b.loop.dump()
+        b.loop.abort(reason)
+    return AgentLoopSnapshot.model_validate_json(snapshot.model_dump_json()), b
+
+
+def revived(
+    bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: Iterable[Step], *tools: Tool, **config: Any
+) -> Bench:
+    """Return an agent of another process, restored from a snapshot."""
+    provider, bus = ScriptedProvider(steps), ValidatingBus(whole=False)
+    made = {"policy": FakePolicy(), "gate": ApprovalGate(interactive=True), "retry": AT_ONCE, **config}
+    loop = AgentLoop.restore(snapshot, AgentLoopConfig(provider=provider, tools=tools, bus=bus, **made))
+    return bench.add(loop, provider, bus)

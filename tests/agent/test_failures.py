@@ -21,7 +21,6 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
-from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.provider import (
     ModelInfo,
     ModelRequest,
@@ -242,27 +241,6 @@ async def test_a_stream_that_is_not_a_stream_ends_the_run_with_advice(stream: An
     assert report.error is not None
     assert "stream() must be an `async def` that yields, or a plain function that" in report.error
     assert f"it returned {kind}." in report.error
-
-
-@pytest.mark.parametrize("is_repeated", [True, False])
-async def test_an_effect_of_an_answer_that_broke_off_happens_once_or_is_reported(
-    bench: BenchMaker, is_repeated: bool
-) -> None:
-    change = ScriptedTool("change")
-    first = Wait(asyncio.Event())
-    broken = reply("I", call("change", n=1), first, fail("stream_cut"))
-    b = bench([broken, reply("", call("change", n=1 if is_repeated else 2)), "Done."], change, options=EARLY)
-    async with asyncio.TaskGroup() as group:
-        run = group.create_task(b.loop.run("go"))
-        await change.started.wait()
-        first.gate.set()
-        report = await run
-
-    assert report.reason == "done"
-    assert change.runs == ([{"n": 1}] if is_repeated else [{"n": 1}, {"n": 2}])
-    notices = [message.text for message in b.loop.history.messages() if isinstance(message, UserMessage)][1:]
-    assert len(notices) == (0 if is_repeated else 1)
-    assert all("broke off" in text and "Its result: change 1" in text for text in notices)
 
 
 async def test_the_last_call_of_a_cut_answer_never_runs(bench: BenchMaker) -> None:

@@ -154,6 +154,8 @@ async def test_anything_else_is_refused(given: Any, words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         await loop.run(given)
     assert words in str(caught.value)
+    with pytest.raises(ConfigurationError, match="nothing to run"):
+        await loop.run()
     assert loop.history.length == 0
 
 

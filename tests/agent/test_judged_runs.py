@@ -1,13 +1,10 @@
 """Runs with guardrails, permissions and approvals (S4-67 … S4-75)."""
 
 import asyncio
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from tests.support.validating_bus import ValidatingBus
-from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
+from tui_agent.agent import AgentLoop, GuardrailDecision
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
@@ -22,14 +19,15 @@ from tui_agent.protocol.messages import AssistantMessage, ToolCall, user_message
 from tui_agent.protocol.past_session import OpenCall
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool import ToolResult
-from tui_agent.providers import Reply, ScriptedProvider, Wait, call, reply
+from tui_agent.providers import Wait, call, reply
 
 from .fakes import FakeCheckpoints, FakeGuardrail, FakePolicy
-from .harness import AT_ONCE, Bench, BenchMaker, ScriptedTool, asking
+from .harness import BenchMaker, ScriptedTool, killed_while_asking, revived
 
 PASS = GuardrailDecision(passed=True)
 APPROVE = ApprovalDecision(decision="approve")
 DENY = ApprovalDecision(decision="deny", note="not now")
+TOOLS = (ScriptedTool("look", read_only=True), ScriptedTool("change"))
 
 
 async def test_an_abort_ends_a_hanging_guardrail(bench: BenchMaker) -> None:
@@ -138,9 +136,11 @@ async def test_a_system_function_can_be_aborted(bench: BenchMaker) -> None:
 
 
 async def test_a_pending_call_survives_the_process_and_is_executed_itself(bench: BenchMaker) -> None:
-    snapshot = await _killed_while_asking(bench, reply("Look", call("look"), call("change", n=1), call("change", n=2)))
+    snapshot, _ = await killed_while_asking(
+        bench, reply("Look", call("look"), call("change", n=1), call("change", n=2)), *TOOLS
+    )
     look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
-    again = _restored(bench, snapshot, ["Done."], look, change)
+    again = revived(bench, snapshot, ["Done."], look, change)
     assert {request.call_id for request in again.loop.pending_calls} == {"call_2", "call_3"}
     assert again.of(CheckpointRestored)[0].pending == ("call_2", "call_3")
 
@@ -178,7 +178,7 @@ async def test_if_the_user_says_something_else_finished_results_are_kept_and_not
 @pytest.mark.parametrize("changed", ["target", "schema"])
 async def test_a_call_whose_target_or_tool_changed_meanwhile_asks_again(bench: BenchMaker, changed: str) -> None:
     """An approval covers what the dialog showed: the tool as it was as much as the input."""
-    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    snapshot, _ = await killed_while_asking(bench, reply(call("change", n=1)), *TOOLS)
     change = ScriptedTool("change")
     if changed == "schema":
         change.spec = change.spec.model_copy(update={"input_schema": {"type": "object", "title": "more"}})
@@ -186,7 +186,7 @@ async def test_a_call_whose_target_or_tool_changed_meanwhile_asks_again(bench: B
         (request,) = snapshot.pending_tool_calls
         other = request.model_copy(update={"digest": "of something else"})
         snapshot = snapshot.model_copy(update={"pending_tool_calls": (other,)})
-    again = _restored(bench, snapshot, ["Fine."], change)
+    again = revived(bench, snapshot, ["Fine."], change)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(again.loop.resume_with_approval("call_1", APPROVE))
@@ -196,9 +196,9 @@ async def test_a_call_whose_target_or_tool_changed_meanwhile_asks_again(bench: B
 
 
 async def test_a_conversation_with_pending_approvals_is_not_compacted(bench: BenchMaker) -> None:
-    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    snapshot, _ = await killed_while_asking(bench, reply(call("change", n=1)), *TOOLS)
     change = ScriptedTool("change")
-    again = _restored(bench, snapshot, ["Done."], change)
+    again = revived(bench, snapshot, ["Done."], change)
 
     assert not await again.loop.compact()
     await again.loop.resume_with_approval("call_1", APPROVE)
@@ -220,23 +220,6 @@ async def test_a_running_agent_cannot_be_resumed(bench: BenchMaker) -> None:
         go_on.set()
 
 
-async def test_open_calls_that_did_not_wait_for_approval_get_results_when_the_agent_runs_again(
-    bench: BenchMaker,
-) -> None:
-    b = bench(["Fine."])
-    await b.loop.run("Go")
-    b.loop.history.append(asking("lost"))
-
-    snapshot = b.loop.dump()
-    b.loop.history.repair()
-    again = _restored(bench, snapshot, ["Back."])
-
-    report = await again.loop.run("Again")
-
-    assert report.reason == "done"
-    assert again.of(Warned)[0].code == "unanswered_tool_calls_repaired"
-
-
 async def test_a_checkpoint_that_cannot_be_stored_is_a_warning(bench: BenchMaker) -> None:
     store, gate = FakeCheckpoints(error=OSError("disk full")), ApprovalGate(interactive=True)
     tool = ScriptedTool("change")
@@ -250,36 +233,9 @@ async def test_a_checkpoint_that_cannot_be_stored_is_a_warning(bench: BenchMaker
     assert b.ended.reason == "done"
 
 
-async def _question(loop: AgentLoop, *, after: str = "") -> str:
-    """Return the id of the first pending question other than `after`, once there is one."""
+async def _question(loop: AgentLoop) -> str:
+    """Return the id of the first pending question, once there is one."""
     while True:
-        waiting = [request.request_id for request in loop.pending_calls if request.request_id != after]
-        if waiting and loop.running:
-            return waiting[0]
+        if loop.pending_calls and loop.running:
+            return loop.pending_calls[0].request_id
         await asyncio.sleep(0)
-
-
-def _restored(
-    bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: list[str], *tools: ScriptedTool, **options: Any
-) -> Bench:
-    """Return a bench for an agent restored from a snapshot."""
-    provider, bus = ScriptedProvider(steps), ValidatingBus(whole=False)
-    gate = ApprovalGate(interactive=True)
-    made = AgentLoopConfig(provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, retry=AT_ONCE)
-    config = replace(made, **options)
-    return bench.add(AgentLoop.restore(snapshot, config), provider, bus)
-
-
-async def _killed_while_asking(bench: BenchMaker, answer: Reply) -> AgentLoopSnapshot:
-    """Return the snapshot of an agent whose calls all wait for approval; its own run is discarded."""
-    gate, tools = ApprovalGate(interactive=True), (ScriptedTool("look", read_only=True), ScriptedTool("change"))
-    b = bench([answer], *tools, policy=FakePolicy(), gate=gate)
-    questions = sum(getattr(part, "name", "") == "change" for part in answer.parts)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        while len(gate.pending) < questions:
-            await asyncio.sleep(0)
-        snapshot = b.loop.dump()
-        b.loop.abort("killed")
-    return AgentLoopSnapshot.model_validate_json(snapshot.model_dump_json())

@@ -1,14 +1,11 @@
 """The loop from user input to run.ended, path by path (S4-33 … S4-45)."""
 
-import pytest
-
 from tui_agent.execution import ExecutionOptions
-from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
     RunStarted,
     Warned,
 )
-from tui_agent.protocol.messages import TextBlock, ToolResultMessage, user_message
+from tui_agent.protocol.messages import ToolResultMessage, user_message
 from tui_agent.providers import Call, call, reply
 
 from .harness import BenchMaker, ScriptedTool, asking
@@ -29,19 +26,6 @@ async def test_a_run_names_its_trigger(bench: BenchMaker) -> None:
     assert b.sent(1)[-1] == "user: Please continue."
 
 
-async def test_a_run_needs_something_to_do(bench: BenchMaker) -> None:
-    b = bench([])
-
-    with pytest.raises(ConfigurationError, match="nothing to run"):
-        await b.loop.run()
-    with pytest.raises(ConfigurationError, match="empty message"):
-        await b.loop.run("  \n")
-    with pytest.raises(ConfigurationError, match="not with both"):
-        await b.loop.run([TextBlock(text="x"), user_message("y")])
-
-    assert b.types() == []
-
-
 async def test_pauses_count_as_steps(bench: BenchMaker) -> None:
     b = bench([reply("…", stop_reason="pause_turn") for _ in range(9)], max_steps=3)
 
@@ -49,7 +33,7 @@ async def test_pauses_count_as_steps(bench: BenchMaker) -> None:
     assert len(b.provider.requests) == 3
 
 
-async def test_calls_of_a_truncated_answer_do_not_run_and_the_run_continues(bench: BenchMaker) -> None:
+async def test_s1_21_calls_of_a_truncated_answer_do_not_run_and_the_run_continues(bench: BenchMaker) -> None:
     change = ScriptedTool("change")
     cut = reply("Writing", Call("change", {"n": 1}), Call("change", {}, cut=True), stop_reason="max_tokens")
     b = bench([cut, "Shorter then."], change)

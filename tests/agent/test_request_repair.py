@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.fussy_server import FussyServer
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.protocol.envelope import Envelope
@@ -103,35 +104,31 @@ async def outcome(server: FussyServer, history: Iterable[Message], *prompts: str
         return Outcome(reports, subscription.drain(), loop, server)
 
 
-async def test_a_refused_picture_leaves_the_conversation_whatever_the_words() -> None:
-    cases: dict[str, Any] = {
-        "could not process": "Could not process image",
-        "media type": "messages.2.content.0.tool_result.content.1.image.source.base64: the image does not match the "
+@table(
+    "words",
+    [
+        "Could not process image",
+        "messages.2.content.0.tool_result.content.1.image.source.base64: the image does not match the "
         "provided media type image/jpeg",
-        "empty": "messages.2.content.0.tool_result.content.1: image cannot be empty",
-        "too large": "image exceeds 5 MB maximum: 7000000 bytes > 5242880 bytes",
-        "index only": "messages.2.content.0: Invalid value",
-        "path as a list": {"detail": [{"loc": ["body", "messages", 2, "content", 0], "msg": "Value error"}]},
-        "no vision": "This model does not support vision",
-        "unknown words": "Unable to handle this request",
-        "no words": {},
-    }
-    wrong: dict[str, object] = {}
-    for name, words in cases.items():
-        server = FussyServer(refuses=refusing(400, words, has("image")))
-        history = [text_message("look"), *picture_results("c1")]
-        seen = await outcome(server, history, "What is it?", "And now?")
-        checks = {
-            "answered": seen.reasons == ["done", "done"],
-            "one request more": len(seen.sent) == 3,
-            "the model is told": LINE in seen.sent[1],
-            "the user is told": len(seen.warned) == 1 and "refused a picture" in seen.warned[0],
-            "durable": seen.folded == seen.history and "aGVsbG8" not in str(seen.history),
-        }
-        if not all(checks.values()):
-            wrong[name] = checks
+        "messages.2.content.0.tool_result.content.1: image cannot be empty",
+        "image exceeds 5 MB maximum: 7000000 bytes > 5242880 bytes",
+        "messages.2.content.0: Invalid value",
+        {"detail": [{"loc": ["body", "messages", 2, "content", 0], "msg": "Value error"}]},
+        "This model does not support vision",
+        "Unable to handle this request",
+        {},
+    ],
+)
+async def test_a_refused_picture_leaves_the_conversation_whatever_the_words(words: Any) -> None:
+    server = FussyServer(refuses=refusing(400, words, has("image")))
 
-    assert wrong == {}
+    seen = await outcome(server, [text_message("look"), *picture_results("c1")], "What is it?", "And now?")
+
+    assert (seen.reasons, len(seen.sent)) == (["done", "done"], 3), "one request more"
+    assert LINE in seen.sent[1], "the model is told"
+    assert ["refused a picture" in text for text in seen.warned] == [True], "the user is told"
+    assert seen.folded == seen.history
+    assert "aGVsbG8" not in str(seen.history)
 
 
 async def test_a_picture_that_was_not_the_reason_stays() -> None:
@@ -145,38 +142,34 @@ async def test_a_picture_that_was_not_the_reason_stays() -> None:
     assert (seen.dropped, "aGVsbG8" in str(seen.history)) == ([], True)
 
 
-async def test_refused_reasoning_leaves_the_conversation_whatever_the_words() -> None:
-    thought = answer(ThinkingBlock(thinking="hm", signature="c2ln"), TextBlock(text="Yes."))
-    hidden = answer(ThinkingBlock(thinking="", redacted="c2VjcmV0"), TextBlock(text="Yes."))
-    cases: dict[str, Any] = {
-        "modified": "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message "
+@table(
+    "words",
+    [
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message "
         "cannot be modified. These blocks must remain as they were in the original response.",
-        "expected": "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When "
+        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When "
         "`thinking` is enabled, a final `assistant` message must start with a thinking block.",
-        "signature": "messages.1.content.0: Invalid `signature` in `thinking` block",
-        "thought signature": {"error": {"code": 400, "message": "Thought signature is not valid.."}},
-        "unknown tag": "messages.1.content.0: Input tag 'thinking' does not match any of the expected tags",
-        "item": "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
-        "encrypted": "The encrypted content gAAA could not be verified.",
-        "index only": "messages.1.content.0: Input should be a valid dictionary",
-        "a gateway": {"error": {"upstream_error": {"error": {"message": "reasoning content in messages is invalid"}}}},
-    }
-    wrong: dict[str, object] = {}
-    for name, words in cases.items():
-        for blocks in (thought, hidden):
-            server = FussyServer(refuses=refusing(400, words, has("thinking", "redacted_thinking")))
-            seen = await outcome(server, [text_message("hi"), blocks], "Go on", "And now?")
-            checks = {
-                "answered": seen.reasons == ["done", "done"],
-                "one request more": len(seen.sent) == 3,
-                "text stays": "Yes." in seen.sent[1],
-                "the user is told": len(seen.warned) == 1 and "reasoning" in seen.warned[0],
-                "durable": seen.folded == seen.history and "ThinkingBlock" not in repr(seen.history),
-            }
-            if not all(checks.values()):
-                wrong[name] = checks
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        {"error": {"code": 400, "message": "Thought signature is not valid.."}},
+        "messages.1.content.0: Input tag 'thinking' does not match any of the expected tags",
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        "The encrypted content gAAA could not be verified.",
+        "messages.1.content.0: Input should be a valid dictionary",
+        {"error": {"upstream_error": {"error": {"message": "reasoning content in messages is invalid"}}}},
+    ],
+)
+@table("block", [ThinkingBlock(thinking="hm", signature="c2ln"), ThinkingBlock(thinking="", redacted="c2VjcmV0")])
+async def test_refused_reasoning_leaves_the_conversation_whatever_the_words(words: Any, block: ThinkingBlock) -> None:
+    server = FussyServer(refuses=refusing(400, words, has("thinking", "redacted_thinking")))
+    history = [text_message("hi"), answer(block, TextBlock(text="Yes."))]
 
-    assert wrong == {}
+    seen = await outcome(server, history, "Go on", "And now?")
+
+    assert (seen.reasons, len(seen.sent)) == (["done", "done"], 3), "one request more"
+    assert "Yes." in seen.sent[1], "text stays"
+    assert ["reasoning" in text for text in seen.warned] == [True], "the user is told"
+    assert seen.folded == seen.history
+    assert "ThinkingBlock" not in repr(seen.history)
 
 
 async def test_a_server_that_misses_reasoning_is_asked_without_any() -> None:
@@ -204,24 +197,23 @@ LONG: list[Message] = [
 """About 42,000 characters."""
 
 
-async def test_a_conversation_that_is_too_long_is_compacted_once_whatever_the_words() -> None:
-    cases: dict[str, tuple[int, Any]] = {
-        "Bedrock": (400, {"message": "Input is too long for requested model."}),
-        "xAI": (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
-        "Kimi": (400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)"),
-        "Groq": (400, "Please reduce the length of the messages or completion."),
-        "Copilot": (400, "prompt token count of 135000 exceeds the limit of 128000"),
-        "request too large": (413, error_body("request_too_large", "Request exceeds the maximum size")),
-        "a page": (413, "<html><head><title>413 Request Entity Too Large</title></head></html>"),
-    }
-    wrong: dict[str, object] = {}
-    for name, (status, words) in cases.items():
-        seen = await outcome(FussyServer(refuses=refusing(status, words, is_longer(30_000))), LONG, "Go on", "And now?")
-        checks = (seen.reasons == ["done", "done"], seen.compacted == 1, seen.folded == seen.history)
-        if not all(checks):
-            wrong[name] = (checks, seen.reports[0].error)
+@table(
+    ("status", "words"),
+    [
+        (400, {"message": "Input is too long for requested model."}),
+        (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+        (400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)"),
+        (400, "Please reduce the length of the messages or completion."),
+        (400, "prompt token count of 135000 exceeds the limit of 128000"),
+        (413, error_body("request_too_large", "Request exceeds the maximum size")),
+        (413, "<html><head><title>413 Request Entity Too Large</title></head></html>"),
+    ],
+)
+async def test_a_conversation_that_is_too_long_is_compacted_once_whatever_the_words(status: int, words: Any) -> None:
+    seen = await outcome(FussyServer(refuses=refusing(status, words, is_longer(30_000))), LONG, "Go on", "And now?")
 
-    assert wrong == {}
+    assert (seen.reasons, seen.compacted) == (["done", "done"], 1), seen.reports[0].error
+    assert seen.folded == seen.history
 
 
 async def test_one_large_result_at_the_end_is_cut() -> None:

@@ -17,7 +17,6 @@ from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
-    ApprovalResolved,
     Noticed,
     ToolEnded,
     Warned,
@@ -79,23 +78,6 @@ async def test_running_calls_end_with_results(bench: BenchMaker, brake: str) -> 
     assert [event.status for event in b.of(ToolEnded)] == ["cancelled", "cancelled"]
     assert (b.ended.reason, b.ended.steps) == ("aborted", 1)
     assert not b.loop.running
-
-
-@pytest.mark.parametrize("brake", ["abort", "cancel"])
-async def test_a_pending_approval_is_settled(bench: BenchMaker, brake: str) -> None:
-    gate, asked = ApprovalGate(interactive=True), asyncio.Event()
-
-    async def note(_: object) -> None:
-        asked.set()
-
-    gate.on_request = note
-    b = bench([reply(call("bash")), "unused"], ScriptedTool("bash"), policy=FakePolicy(), gate=gate, options=QUICK)
-
-    await _braked(b, asked, brake)
-
-    assert [event.by for event in b.of(ApprovalResolved)] == ["cancel"]
-    assert gate.pending == ()
-    assert b.results[0].is_error
 
 
 async def test_a_retry_delay_ends_at_once(bench: BenchMaker) -> None:

@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 
 from tests.agent.fakes import FakeGuardrail
-from tests.agent.harness import Bench, BenchMaker
+from tests.agent.harness import Bench, BenchMaker, killed_while_asking, revived
 from tests.session.real_agents import TrialPolicy
 from tests.support.trial_directories import CopiedLayers, TrialTool
-from tests.support.validating_bus import ValidatingBus
-from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.guardrails import GuardrailDecision
-from tui_agent.agent.loop_config import AgentLoopSnapshot
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import (
@@ -27,7 +24,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
-from tui_agent.providers import ScriptedProvider, Wait, fail
+from tui_agent.providers import Wait, fail
 from tui_agent.providers.scripted_provider import call, reply
 
 YES = ApprovalDecision(decision="approve")
@@ -144,19 +141,11 @@ async def test_a_cancelled_task_discards_the_changes(desk: Desk) -> None:
 async def test_a_restored_agent_takes_the_answer_and_runs_nothing_again(
     desk: Desk, answer: ApprovalDecision, content: str
 ) -> None:
-    gate = ApprovalGate(interactive=True)
-    b = desk.agent([reply("", call("command", write=WRITE))], gate=gate)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("go"))
-        while not gate.pending:
-            await asyncio.sleep(0)
-        snapshot = AgentLoopSnapshot.model_validate_json(b.loop.dump().model_dump_json())
-        b.loop.abort(PROGRAM_QUIT)
+    asked = reply("", call("command", write=WRITE))
+    snapshot, _ = await killed_while_asking(desk.bench, asked, desk.tool, reason=PROGRAM_QUIT, policy=TrialPolicy())
     assert (desk.file.read_text(), desk.tool.layers.left) == ("old", ["call_1"])
 
-    provider, bus = ScriptedProvider(["Done."]), ValidatingBus(whole=False)
-    config = AgentLoopConfig(provider=provider, tools=[desk.tool], bus=bus, policy=TrialPolicy())
-    again = desk.bench.add(AgentLoop.restore(snapshot, config), provider, bus)
+    again = revived(desk.bench, snapshot, ["Done."], desk.tool, policy=TrialPolicy())
     await again.loop.resume_with_approval("call_1", answer)
 
     assert (desk.file.read_text(), desk.tool.layers.left, desk.tool.ran) == (content, [], ["call_1"])

@@ -12,10 +12,9 @@ from tests.execution.kit import FakePolicy, call, calls, run, sleeping
 from tests.execution.kit import ScriptedTool as EngineTool
 from tests.support.table import table
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ToolExecutor, ToolRegistry
+from tui_agent.execution import ExecutionOptions, HookBus, ToolExecutor, ToolRegistry
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
 from tui_agent.protocol.events import (
-    ApprovalRequested,
     MessageEnded,
     PermissionDecided,
     RequestBuilt,
@@ -24,14 +23,11 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import AssistantMessage, JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.providers import Wait, reply
 from tui_agent.providers import call as said_call
-from tui_agent.providers.scripted_provider import Call
 
 LITERAL = ExecutionOptions.preset("permissioned")
-SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
 
 def policy_of(root: Path, *rules: tuple[str, str], mode: str = "allow") -> PermissionPolicy:
@@ -105,27 +101,6 @@ async def test_s1_2_each_call_is_checked_for_permission_schema_plan_mode_and_pro
     assert await refusal(policy_of(root), "write", path="c.txt", content="x") == "ok"
 
 
-async def test_s1_3_all_calls_are_checked_before_any_runs_and_a_failed_check_does_not_affect_siblings() -> None:
-    tools = [EngineTool(schema=SCHEMA), EngineTool("denied"), EngineTool("ask"), EngineTool("look", read_only=True)]
-    asked = [
-        call("look", "c0"),
-        call("act", "c1", path="x"),
-        call("denied", "c2"),
-        call("act", "c3"),
-        call("ask", "c4"),
-        call("act", "c5", path="y"),
-    ]
-    gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve"))
-
-    ran = await run(tools, asked, LITERAL, policy=FakePolicy({"denied": "deny", "ask": "ask"}), gate=gate)
-
-    assert ran.statuses == ["ok", "ok", "denied_policy", "invalid", "ok", "ok"]
-    assert [tool.calls for tool in tools] == [["c1", "c5"], [], ["c4"], ["c0"]]
-    checks = [place for place, line in enumerate(ran.types) if line.startswith(("permission.", "approval."))]
-    assert len(checks) == 5 + 2
-    assert max(checks) < min(place for place, line in enumerate(ran.types) if line.startswith("tool.started"))
-
-
 # --- batching ---------------------------------------------------------------------------------------------------------
 
 
@@ -160,7 +135,7 @@ def test_s1_7_s1_8_s1_9_safe_calls_run_together_and_mutating_ones_one_at_a_time_
         assert not overlapping(spans, one, other)
 
 
-def test_s1_10_safe_and_read_only_are_declared_independently() -> None:
+def test_s1_10_s3_3_safe_and_read_only_are_declared_independently() -> None:
     spans = spans_of("safe", "safe", "alone", "alone", safe={"safe": True}, alone={"read_only": True, "safe": False})
 
     assert spans["c0"] == spans["c1"]
@@ -212,14 +187,6 @@ def test_s1_14_rules_are_checked_in_order_and_the_first_match_decides(tools: dic
     assert decision_of(deny_first, tools["write"], path="src/a.py", content="") == "deny"
 
 
-def test_s1_15_without_a_matching_rule_one_of_five_modes_decides(tools: dict[str, Tool], root: Path) -> None:
-    assert [mode.value for mode in PermissionMode] == ["ask", "allow", "deny", "plan", "accept_edits"]
-    for mode in PermissionMode:
-        policy = policy_of(root, ("allow", "bash(make)"), mode=mode.value)
-        decided = policy.check(tools["bash"], {"command": "make install"})
-        assert decided.source in ("mode", "floor"), mode
-
-
 @pytest.mark.parametrize(
     ("mode", "edit", "bash"),
     [
@@ -230,11 +197,12 @@ def test_s1_15_without_a_matching_rule_one_of_five_modes_decides(tools: dict[str
         ("accept_edits", "allow", "ask"),
     ],
 )
-def test_s1_16_each_mode_decides_as_documented(
+def test_s1_15_s1_16_without_a_matching_rule_each_mode_decides_as_documented(
     tools: dict[str, Tool], root: Path, mode: str, edit: str, bash: str
 ) -> None:
-    policy = policy_of(root, mode=mode)
+    policy = policy_of(root, ("allow", "bash(make)"), mode=mode)
 
+    assert policy.check(tools["bash"], {"command": "make install"}).source in ("mode", "floor")
     assert decision_of(policy, tools["edit"], path="a.txt", old_string="a", new_string="b") == edit
     assert decision_of(policy, tools["bash"], command="make install") == bash
 
@@ -246,22 +214,6 @@ def test_s1_17_only_an_explicit_denial_blocks_reads(tools: dict[str, Tool], root
     assert decision_of(policy, tools["read"], path="a.txt") == "allow"
     assert decision_of(policy, tools["grep"], pattern="alpha", path="a.txt") == "allow"
     assert decision_of(policy, tools["read"], path="b.txt") == "deny"
-
-
-@table(("verdict", "status"), [("allow", "ok"), ("deny", "denied_policy"), ("ask", "ok")])
-async def test_s1_18_a_check_returns_allow_deny_or_ask_and_ask_waits_for_the_user(verdict: str, status: str) -> None:
-    asked: list[ApprovalRequest] = []
-
-    def person(request: ApprovalRequest) -> ApprovalDecision:
-        asked.append(request)
-        return ApprovalDecision(decision="approve")
-
-    gate = ApprovalGate(approver=person)
-    ran = await run([EngineTool()], calls("act"), LITERAL, policy=FakePolicy({"act": verdict}), gate=gate)
-
-    assert ran.statuses == [status]
-    assert [request.call_id for request in asked] == (["c0"] if verdict == "ask" else [])
-    assert len(ran.of(ApprovalRequested)) == len(asked)
 
 
 # --- the streaming executor -------------------------------------------------------------------------------------------
@@ -291,17 +243,6 @@ async def test_s1_19_s1_20_a_call_starts_as_soon_as_its_own_arguments_are_comple
     assert b.told[started].mono <= b.told[ended].mono
 
 
-async def test_s1_21_a_call_whose_block_is_incomplete_never_starts(bench: BenchMaker) -> None:
-    look = ScriptedTool("look", read_only=True)
-    cut = Call("look", {}, raw='{"n": 1', cut=True)
-    b = bench([reply(cut, stop_reason="max_tokens"), "Done."], look)
-
-    await b.loop.run("Go")
-
-    assert look.runs == []
-    assert [event.status for event in b.of(ToolEnded)] == ["output_limit"]
-
-
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
@@ -309,7 +250,7 @@ async def test_s1_21_a_call_whose_block_is_incomplete_never_starts(bench: BenchM
     ("verdict", "text"),
     [("deny", "Permission denied: act is deny"), ("allow", "disk full")],
 )
-async def test_s1_22_s1_23_a_denial_or_a_failure_is_the_text_of_the_result_and_the_run_continues(
+async def test_s1_22_s1_23_s3_24_a_denial_or_a_failure_is_the_text_of_the_result_and_the_run_continues(
     bench: BenchMaker, verdict: str, text: str
 ) -> None:
     act, policy = ScriptedTool("act", error=OSError("disk full")), FakePolicy({"act": verdict})
@@ -336,19 +277,6 @@ def test_s1_24_a_call_that_exceeds_its_time_limit_is_cancelled_through_its_token
     assert ran.statuses == ["timeout", "timeout"]
     assert heard == ["Tool heed timed out after 5 s. It may have done a part of its work."]
     assert [message.is_error for message in ran.result.tool_results] == [True, True]
-
-
-async def test_s1_25_invalid_arguments_are_answered_before_anything_runs() -> None:
-    asked: list[Any] = []
-    hooks = HookBus()
-    hooks.before_tool(asked.append)
-    tool, policy = EngineTool(schema=SCHEMA), FakePolicy({"act": "ask"})
-
-    ran = await run([tool], [call("act", "c0", path=3)], LITERAL, hooks=hooks, policy=policy)
-
-    assert ran.statuses == ["invalid"]
-    assert "path: 3 is not of type 'string'" in ran.texts[0]
-    assert (tool.calls, asked, policy.checks, ran.of(ToolStarted)) == ([], [], 0, [])
 
 
 # --- the tool interface -----------------------------------------------------------------------------------------------

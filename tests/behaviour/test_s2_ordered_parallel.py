@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.event_sequences import end_of, event_sequence
 from tests.execution.bench import Bench
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run
-from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import (
     ExecutionOptions,
@@ -19,11 +17,10 @@ from tui_agent.execution import (
     as_tool,
     execute_tool_calls,
     from_function,
-    skip_tool_call,
     validate_tool_arguments,
 )
 from tui_agent.protocol.errors import InvalidArgumentsError
-from tui_agent.protocol.events import ToolEnded, ToolStarted, ToolUpdated
+from tui_agent.protocol.events import ToolUpdated
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, ThinkingBlock, ToolCall, user_message
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
@@ -48,20 +45,6 @@ async def updating(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.on_update(ToolResult.of_text(f"part {number}"))
         await asyncio.sleep(0)
     return ToolResult.of_text(f"done {context.call_id}")
-
-
-async def both_ends_first(*names: str, end_order: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """Return the events of a batch whose calls end in this order."""
-    doors = Doors()
-    bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
-    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
-        scheduler.submit_all(calls(*names))
-        group.create_task(scheduler.finish())
-        await doors.until(*end_order)
-        for name in end_order:
-            doors.open(name)
-            await asyncio.sleep(0)
-    return event_sequence(bench.events())
 
 
 # --- execute_tool_calls -----------------------------------------------------------------------------------------------
@@ -96,22 +79,6 @@ async def test_s2_2_s2_3_s2_11_all_calls_of_the_message_run_in_its_order_and_wit
     assert [message.call_id for message in full.tool_results] == ["c0", "c1", "c2", "c3"]
 
 
-async def test_s2_4_all_starts_are_published_in_call_order_before_any_tool_runs() -> None:
-    bus = ValidatingBus(LITERAL)
-    seen: list[list[str]] = []
-
-    async def look(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        told = [envelope.event for envelope in subscription.drain()]
-        seen.append([event.call_id for event in told if isinstance(event, ToolStarted)])
-        return ToolResult()
-
-    with bus.subscribe(merge=False) as subscription:
-        asked = message_of(*calls("act", "nothing", "act"))
-        await execute_tool_calls([ScriptedTool(behaviour=look)], asked, bus=bus, options=LITERAL)
-
-    assert seen == [["c0", "c1", "c2"], []]
-
-
 async def test_s2_5_all_calls_run_concurrently() -> None:
     doors = Doors()
     bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
@@ -124,66 +91,8 @@ async def test_s2_5_all_calls_run_concurrently() -> None:
         doors.open(*names)
 
 
-async def test_s2_6_each_partial_result_is_published_immediately_as_one_update_of_its_call() -> None:
-    bus = ValidatingBus(LITERAL)
-    seen: list[str] = []
-
-    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        for text in ("one", "two"):
-            context.on_update(ToolResult.of_text(text))
-            told = [envelope.event for envelope in subscription.drain()]
-            seen.extend(f"{e.call_id} {e.partial.text}" for e in told if isinstance(e, ToolUpdated))
-        return ToolResult()
-
-    with bus.subscribe(merge=False) as subscription:
-        await execute_tool_calls([ScriptedTool(behaviour=update)], calls("act"), bus=bus, options=LITERAL)
-
-    assert seen == ["c0 one", "c0 two"]
-
-
-async def test_s2_7_when_all_calls_have_ended_their_ends_and_messages_are_published_in_call_order() -> None:
-    told = await both_ends_first("act", "act", "act", end_order=("c2", "c0", "c1"))
-
-    assert told[3:] == [one for name in ("c0", "c1", "c2") for one in end_of(name, "act", f"through {name}")]
-
-
-async def test_s2_8_all_starts_then_all_updates_then_the_ends() -> None:
-    asked = [call("act", f"c{number}", updates=number) for number in range(3)]
-    tools = [ScriptedTool(behaviour=updating)]
-
-    ran = await run(tools, [*asked, call("nothing", "c3")], LITERAL)
-
-    assert event_sequence(ran.events) == [
-        *[("Start", f"c{number}", "act", {"updates": number}) for number in range(3)],
-        ("Start", "c3", "nothing", {}),
-        ("Update", "c1", "act", "part 0"),
-        ("Update", "c2", "act", "part 0"),
-        ("Update", "c2", "act", "part 1"),
-        *end_of("c0", "act", "done c0"),
-        *end_of("c1", "act", "done c1"),
-        *end_of("c2", "act", "done c2"),
-        *end_of("c3", "nothing", "Tool nothing not found", is_error=True),
-    ]
-
-
-async def test_s2_9_there_is_one_poll_after_the_end_and_message_events() -> None:
-    bus = ValidatingBus(LITERAL)
-    polls: list[str] = []
-
-    async def steering() -> list[Any]:
-        await asyncio.sleep(0)
-        polls.append([envelope.type for envelope in subscription.drain()][-1])
-        return []
-
-    with bus.subscribe(merge=False) as subscription:
-        await execute_tool_calls([ScriptedTool()], calls("act", "act"), bus=bus, get_steering=steering, options=LITERAL)
-
-    assert polls == ["message.ended"]
-    assert (await run([ScriptedTool()], calls("act"), LITERAL)).result.steering_messages is None
-
-
 @pytest.mark.parametrize(("at_poll", "texts"), [(None, None), (1, ["stop that"])])
-async def test_s2_10_s2_12_s2_23_the_outcome_has_the_steering_messages_or_none_and_no_call_is_skipped(
+async def test_s2_10_s2_12_s2_14_s2_23_the_outcome_has_the_steering_messages_or_none_and_no_call_is_skipped(
     at_poll: int | None, texts: Any
 ) -> None:
     ran = await run([ScriptedTool()], calls("act", "act", "act"), LITERAL, steering=Steering(at_poll))
@@ -195,35 +104,6 @@ async def test_s2_10_s2_12_s2_23_the_outcome_has_the_steering_messages_or_none_a
 
 
 # --- skip_tool_call ---------------------------------------------------------------------------------------------------
-
-
-async def test_s2_13_a_public_helper_answers_a_skipped_call_and_publishes_its_events() -> None:
-    bus = ValidatingBus(LITERAL)
-    with bus.subscribe(merge=False) as subscription:
-        message = skip_tool_call(call("act", "c0", n=1), bus)
-        told = [envelope.event for envelope in subscription.drain()]
-
-    assert message.is_error
-    assert message.text.startswith("Skipped due to queued user message.")
-    assert event_sequence(told) == end_of("c0", "act", message.text, is_error=True)
-    assert told[0].type == "tool.queued"
-    assert told[0].args_raw == {"n": 1}
-
-
-async def test_s2_14_the_parallel_path_does_not_use_it_and_interruptible_paths_may() -> None:
-    waiting = [user_message("stop", "steer")]
-    parallel = await run([ScriptedTool()], calls("act", "act"), LITERAL, steering=Steering(at_poll=1))
-
-    bus = ValidatingBus(LITERAL)
-    first, rest = call("act", "c0"), calls("x", "act", "act")[1:]
-    done = await execute_tool_calls(
-        [ScriptedTool()], [first], bus=bus, get_steering=lambda: list(waiting), options=LITERAL
-    )
-    skipped = [skip_tool_call(one, bus, index=1 + number) for number, one in enumerate(rest)]
-
-    assert not any("Skipped" in text for text in parallel.texts)
-    assert done.steering_messages
-    assert [message.call_id for message in (*done.tool_results, *skipped)] == ["c0", "c1", "c2"]
 
 
 # --- validate_tool_arguments ------------------------------------------------------------------------------------------
@@ -319,39 +199,3 @@ async def test_s2_24_a_plain_four_argument_tool_works() -> None:
     assert other.texts == ["c1 dogs False"]
     assert as_tool(SearchWeb()).name == "search_web"
     assert validate_tool_arguments(SearchWeb(), call("search_web", query="cats")) == {"query": "cats"}
-
-
-@table("count", [0, 1, 50])
-async def test_s2_26_updates_are_reported_synchronously_any_number_of_times(count: int) -> None:
-    given: list[Any] = []
-
-    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        tell: Any = context.on_update
-        given.extend([tell(ToolResult.of_text(str(number))) for number in range(count)])
-        return ToolResult()
-
-    ran = await run([ScriptedTool(behaviour=update)], calls("act"), LITERAL)
-
-    assert given == [None] * count
-    assert [event.n for event in ran.of(ToolUpdated)] == list(range(1, count + 1))
-
-
-async def test_s2_27_the_stop_signal_reaches_the_tool() -> None:
-    heard: list[str] = []
-
-    async def heed(tool_call_id: str, args: JsonObject, signal: Any, on_update: Any) -> str:
-        await signal.wait()
-        heard.append(f"{signal.is_set()}")
-        return "stopped early"
-
-    bench = Bench([from_function(heed, name="heed", description="heeds")], LITERAL)  # pyright: ignore
-    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
-        scheduler.submit_all(calls("heed"))
-        finishing = group.create_task(scheduler.finish())
-        await bench.until(ToolStarted)
-        await asyncio.sleep(0)
-        bench.token.cancel("esc")
-
-    assert heard == ["True"]
-    assert "stopped early" in finishing.result().tool_results[0].text
-    assert [event.status for event in bench.events(ToolEnded)] == ["cancelled"]

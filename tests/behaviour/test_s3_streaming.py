@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pytest
 
 import tui_agent
 from tests.agent.harness import BenchMaker
@@ -27,6 +26,7 @@ from tui_agent.protocol.events import (
     ToolOutput,
     ToolProgress,
     ToolQueued,
+    ToolUpdated,
 )
 from tui_agent.protocol.hooks import DenyCall
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage, user_message
@@ -52,24 +52,6 @@ async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
 # --- streaming --------------------------------------------------------------------------------------------------------
 
 
-async def test_s3_1_calls_are_queued_grouped_and_run_while_the_answer_still_streams() -> None:
-    doors = Doors()
-    bench = Bench(tools_over(doors), LITERAL)
-    async with bench.scheduler as scheduler:
-        for name, call_id in (("look", "a"), ("act", "b"), ("look", "c")):
-            scheduler.submit(call(name, call_id))
-        await doors.until("a", "c")
-        assert [event.call_id for event in bench.events(ToolQueued)] == ["a", "b", "c"]
-        assert bench.started() == ["a", "c"]
-        doors.open("c")
-        await bench.until(ToolEnded)
-        assert bench.ended() == {"c": "ok"}
-        doors.open("a", "b")
-        result = await scheduler.finish()
-
-    assert [message.call_id for message in result.tool_results] == ["a", "b", "c"]
-
-
 async def test_s3_2_callers_can_inspect_the_queue_the_groups_and_the_ordered_results() -> None:
     doors = Doors()
     bench = Bench(tools_over(doors), LITERAL)
@@ -86,19 +68,6 @@ async def test_s3_2_callers_can_inspect_the_queue_the_groups_and_the_ordered_res
         doors.open("c0", "c1", "c2", "c3")
 
     assert [event.index for event in sorted(bench.events(ToolEnded), key=lambda event: event.index)] == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(("safe", "together"), [(True, ["c0", "c1"]), (False, ["c0"])])
-async def test_s3_3_each_tool_declares_whether_its_calls_may_run_concurrently(safe: bool, together: list[str]) -> None:
-    doors = Doors()
-    bench = Bench([ScriptedTool(behaviour=doors, safe=safe)], LITERAL)
-    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
-        scheduler.submit_all(calls("act", "act"))
-        group.create_task(scheduler.finish())
-        await doors.until("c0")
-        await settled()
-        assert doors.arrived == together
-        doors.open("c0", "c1")
 
 
 SAFE: dict[str, JsonObject] = {
@@ -266,15 +235,23 @@ async def test_s3_16_progress_names_its_call_and_has_a_type() -> None:
 
 
 @table("count", [0, 1, 100])
-async def test_s3_17_progress_may_be_reported_any_number_of_times_beside_the_result(count: int) -> None:
+async def test_s2_26_s3_17_updates_and_progress_may_be_reported_any_number_of_times_beside_the_result(
+    count: int,
+) -> None:
+    given: list[Any] = []
+
     async def tell(arguments: JsonObject, context: ToolContext) -> Any:
+        update: Any = context.on_update
         for number in range(count):
             context.progress(f"step {number}")
+            given.append(update(ToolResult.of_text(str(number))))
         return {"data": "the value"}
 
     ran = await run([ScriptedTool(behaviour=tell)], calls("act"), LITERAL)
 
+    assert given == [None] * count
     assert len(ran.of(ToolProgress)) == count
+    assert [event.n for event in ran.of(ToolUpdated)] == list(range(1, count + 1))
     assert ran.texts == ["the value"]
 
 
@@ -362,14 +339,6 @@ def test_s3_22_compaction_can_shorten_long_results_later() -> None:
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-async def next_request(bench: BenchMaker, tool: AgentTool, **config: Any) -> str:
-    """Return the message that the model receives after a call of `tool`; the run continues."""
-    b = bench([reply(said_call(tool.name)), "I see."], tool, options=LITERAL, **config)
-    report = await b.loop.run("Go")
-    assert report.reason == "done"
-    return b.sent(1)[-1]
-
-
 async def test_s3_23_a_validation_error_reaches_the_model_which_can_retry(bench: BenchMaker) -> None:
     class Picky(AgentTool):
         """Tool that requires a path."""
@@ -384,12 +353,6 @@ async def test_s3_23_a_validation_error_reaches_the_model_which_can_retry(bench:
 
     assert b.sent(1)[-1].startswith("tool_result: Invalid arguments for picky:\n- arguments: 'path' is a required")
     assert tool.runs == [{"path": "x"}]
-
-
-async def test_s3_24_a_denial_reaches_the_model_which_can_adapt(bench: BenchMaker) -> None:
-    policy = FakePolicy({"act": "deny"})
-
-    assert await next_request(bench, AgentTool("act"), policy=policy) == "tool_result: Permission denied: act is deny"
 
 
 def is_running(pid: int) -> bool:

@@ -38,7 +38,7 @@ def each_for_the_one_before(*names: str) -> list[str]:
 ENDS_OF_HOOKED = ["end veto skipped_hook", "end skip skipped_hook, no error", "end override overridden, no error"]
 
 
-def test_rust_loop_runs_all_calls_at_once_and_publishes_each_up_to_its_message() -> None:
+def test_s0_5_s0_19_s0_28_s0_44_rust_loop_runs_all_calls_at_once_and_publishes_each_up_to_its_message() -> None:
     assert events_of(ExecutionOptions.preset("rust_loop"), finds_at=1) == [
         "batch parallel",
         *QUEUED,
@@ -80,7 +80,7 @@ def test_rust_loop_runs_all_calls_at_once_and_publishes_each_up_to_its_message()
     ]
 
 
-def test_rust_loop_in_sequence_polls_after_each_call_and_skips_the_rest() -> None:
+def test_s0_13_s0_14_s0_15_rust_loop_in_sequence_polls_after_each_call_and_skips_the_rest() -> None:
     options = ExecutionOptions.preset("rust_loop", strategy=Sequential())
 
     assert events_of(options, finds_at=2) == [
@@ -103,7 +103,7 @@ def test_rust_loop_in_sequence_polls_after_each_call_and_skips_the_rest() -> Non
     ]
 
 
-def test_rust_loop_in_batches_polls_between_them() -> None:
+def test_s0_6_s0_7_s0_8_rust_loop_in_batches_polls_between_them() -> None:
     options = ExecutionOptions.preset("rust_loop", strategy=Batched(3))
 
     assert events_of(options, finds_at=2) == [
@@ -141,7 +141,7 @@ def test_rust_loop_in_batches_polls_between_them() -> None:
     ]
 
 
-def test_permissioned_checks_all_calls_before_any_runs_except_those_started_with_the_answer() -> None:
+def test_s1_3_s1_25_permissioned_checks_all_calls_before_any_runs_except_those_started_with_the_answer() -> None:
     assert events_of(ExecutionOptions.preset("permissioned"), finds_at=1) == [
         "batch auto",
         "queued look",
@@ -172,7 +172,7 @@ def test_permissioned_checks_all_calls_before_any_runs_except_those_started_with
     ]
 
 
-def test_ordered_parallel_publishes_all_starts_then_all_ends_in_call_order() -> None:
+def test_s2_4_s2_7_s2_8_s2_9_ordered_parallel_publishes_all_starts_then_all_ends_in_call_order() -> None:
     assert events_of(ExecutionOptions.preset("ordered_parallel"), finds_at=1) == [
         "batch parallel",
         *QUEUED,
@@ -207,7 +207,7 @@ def test_ordered_parallel_publishes_all_starts_then_all_ends_in_call_order() -> 
     ]
 
 
-def test_streaming_checks_permission_before_hooks_and_runs_safe_calls_first() -> None:
+def test_s3_1_streaming_starts_with_the_answer_checks_permission_before_hooks_and_runs_safe_calls_first() -> None:
     assert events_of(ExecutionOptions.preset("streaming"), finds_at=1) == [
         "batch auto",
         "queued look",
@@ -240,7 +240,7 @@ def test_streaming_checks_permission_before_hooks_and_runs_safe_calls_first() ->
     ]
 
 
-def test_sdk_loop_in_parallel_runs_hooks_first_takes_any_arguments_and_never_polls() -> None:
+def test_s4_56_s4_57_sdk_loop_in_parallel_runs_hooks_first_takes_any_arguments_and_never_polls() -> None:
     assert events_of(ExecutionOptions.preset("sdk_loop"), finds_at=1) == [
         "batch parallel",
         *QUEUED,
@@ -272,7 +272,7 @@ def test_sdk_loop_in_parallel_runs_hooks_first_takes_any_arguments_and_never_pol
     ]
 
 
-def test_sdk_loop_in_sequence_never_polls_either() -> None:
+def test_s4_56_sdk_loop_in_sequence_never_polls_either() -> None:
     options = ExecutionOptions.preset("sdk_loop", strategy=Sequential())
 
     assert events_of(options, "fail", "veto", "act", finds_at=1) == [

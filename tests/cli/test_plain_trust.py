@@ -29,42 +29,30 @@ def ask(project: Path, locations: Locations, settings: str, typed: Sequence[str 
 
 
 @pytest.mark.parametrize(
-    ("settings", "typed", "allows"),
+    ("settings", "typed", "allows", "is_known"),
     [
-        (ALLOW, ["t"], False),
-        (ALLOW, ["a"], True),
-        (ALLOW, ["y", "a"], True),
-        (DENY, ["a", "YES "], True),
+        (ALLOW, ["t"], False, True),
+        (ALLOW, ["a"], True, True),
+        (ALLOW, ["y", "a"], True, True),
+        (DENY, ["a", "YES "], True, True),
+        (ALLOW, [""], None, True),
+        (ALLOW, ["n"], None, True),
+        (ALLOW, ["what?", "no"], None, True),
+        (ALLOW, [None], None, False),  # The end of the input answers nothing.
     ],
 )
-def test_a_clear_yes_is_kept(
-    project: Path, locations: Locations, settings: str, typed: list[str | None], allows: bool
+def test_only_a_clear_yes_is_trust_and_an_answered_question_does_not_return(
+    project: Path, locations: Locations, settings: str, typed: list[str | None], allows: bool | None, is_known: bool
 ) -> None:
     shown = ask(project, locations, settings, typed)
 
-    trust = TrustStore(locations).trust_in(project)
-    assert trust is not None
-    assert trust.allows is allows
+    trust, offer = TrustStore(locations).trust_in(project), trust_request_for(project, locations)
+    assert (None if trust is None else trust.allows) is allows
     assert f"  folder: {project}" in shown
-    assert ask(project, locations, settings, []) == []
-
-
-@pytest.mark.parametrize("typed", [[""], ["n"], ["what?", "no"]])
-def test_enter_is_a_no_and_the_question_does_not_return(
-    project: Path, locations: Locations, typed: list[str | None]
-) -> None:
-    ask(project, locations, ALLOW, typed)
-
-    assert TrustStore(locations).trust_in(project) is None
-    assert ask(project, locations, ALLOW, []) == []
-
-
-def test_the_end_of_the_input_answers_nothing(project: Path, locations: Locations) -> None:
-    ask(project, locations, ALLOW, [None])
-
-    offer = trust_request_for(project, locations)
     assert offer is not None
-    assert not TrustStore(locations).knows(offer)
+    assert TrustStore(locations).knows(offer) is is_known
+    if is_known:
+        assert ask(project, locations, settings, []) == []
 
 
 def test_a_name_of_the_folder_cannot_look_like_another_line(project: Path, locations: Locations) -> None:

@@ -21,45 +21,27 @@ def _without_pauses(messages: list[Message]) -> list[Message]:
 
 
 @given(damaged_conversations)
-def test_repair_makes_any_conversation_valid(messages: list[Message]) -> None:
+def test_repair_makes_any_conversation_valid_and_adds_only_error_results_and_notices(messages: list[Message]) -> None:
     repaired = repair_messages(_without_pauses(messages))
-
     validate_history(repaired.messages)
     assert PairingCheck(repaired.messages).sound
 
-
-@given(damaged_conversations)
-def test_repairing_twice_changes_nothing_more(messages: list[Message]) -> None:
     once = repair_messages(messages)
-
     twice = repair_messages(once.messages)
-
-    assert twice.messages == once.messages
-    assert not twice.changed
-
-
-@given(sound_conversations())
-def test_a_valid_conversation_is_left_as_it_is(messages: list[Message]) -> None:
-    repaired = repair_messages(messages)
-
-    assert repaired.messages == tuple(messages)
-    assert not repaired.changed
-    assert str(repaired) == "nothing to repair"
-
-
-@given(damaged_conversations)
-def test_repair_adds_only_error_results_and_notices(messages: list[Message]) -> None:
-    repaired = repair_messages(messages)
-
+    assert (twice.messages, twice.changed) == (once.messages, False)
     known = {message.id for message in messages}
-    for message in repaired.messages:
+    for message in once.messages:
         if message.id not in known:
             assert isinstance(message, ToolResultMessage | UserMessage)
             assert message.text == (UNANSWERED if isinstance(message, ToolResultMessage) else LOST_MESSAGE)
 
 
 @given(sound_conversations())
-def test_every_prefix_of_a_valid_conversation_can_be_continued(messages: list[Message]) -> None:
+def test_a_valid_conversation_is_left_as_it_is_and_each_prefix_can_be_continued(messages: list[Message]) -> None:
+    repaired = repair_messages(messages)
+    assert (repaired.messages, repaired.changed) == (tuple(messages), False)
+    assert str(repaired) == "nothing to repair"
+
     for length in range(len(messages) + 1):
         repaired = repair_messages(messages[:length])
         validate_history(repaired.messages)

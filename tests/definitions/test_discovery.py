@@ -12,7 +12,7 @@ from tui_agent.definitions.discovery import (
     skill_files,
     user_places,
 )
-from tui_agent.definitions.records import AgentFile, CommandFile, Definitions, Skill, is_allowed
+from tui_agent.definitions.records import Definitions, is_allowed
 
 
 def write(path: Path, text: str) -> Path:
@@ -38,37 +38,6 @@ def only_problem(project: Path) -> str:
     assert (found.skills, found.commands, found.agents) == ((), (), ())
     assert len(found.problems) == 1, found.problems
     return found.problems[0].text
-
-
-def test_all_kinds_are_found_from_the_root_down(project: Path) -> None:
-    write(project / ".agents/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Fill PDF forms.\n---\nUse it well.\n")
-    write(
-        project / ".claude/commands/frontend/test.md",
-        "---\ndescription: Run tests\nargument-hint: [file] [line]\n"
-        "allowed-tools: Bash(npm test:*), Read\nmodel: haiku\n---\nRun $1\n",
-    )
-    write(project / "deep/.tui-agent/agents/review.md", "---\ndescription: Reviews.\ntools: Grep, Bash\n---\nBody")
-
-    found = read(project / "deep")
-
-    assert found.problems == ()
-    (skill,), (command,), (agent,) = found.skills, found.commands, found.agents
-    assert isinstance(skill, Skill)
-    assert isinstance(command, CommandFile)
-    assert isinstance(agent, AgentFile)
-    assert (skill.name, skill.description, skill.body) == ("pdf", "Fill PDF forms.", "Use it well.")
-    assert (command.name, command.description, command.hint) == ("frontend:test", "Run tests", "[file] [line]")
-    assert (command.tools, command.model, command.body) == (
-        ("bash", "read", "bash_output", "kill_bash"),
-        "haiku",
-        "Run $1",
-    )
-    assert (agent.name, agent.tools, agent.body) == (
-        "review",
-        ("grep", "bash", "bash_output", "kill_bash"),
-        "Body",
-    )
-    assert command.source.shown == ".claude/commands/frontend/test.md"
 
 
 def test_the_users_own_come_first_then_the_nearest_and_no_file_replaces_a_built_in_command(

@@ -41,14 +41,6 @@ def test_a_fenced_block_is_one_command_and_places_are_quoted_in_it() -> None:
     assert PromptTemplate.of("!`awk '{print $0}'`").commands_with(Arguments("x")) == ("awk '{print $0}'",)
 
 
-def test_neither_arguments_nor_outputs_become_placeholders_or_commands() -> None:
-    template = PromptTemplate.of("Say $1: !`git log`")
-    arguments = Arguments("'!`rm x`'")
-
-    assert template.commands_with(arguments) == ("git log",)
-    assert template.prompt(arguments, ("$1 !`rm y`",)) == "Say !`rm x`: $1 !`rm y`"
-
-
 @table("template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", 'printf %s "$ARGUMENTS"', 'printf %s ""$1""'])
 @table("value", ["plain", "$(echo no)", "a'b", 'a"b', "`echo no`", "a; echo no", "\\", "*"])
 def test_an_argument_is_one_word_of_a_command_wherever_it_stands(template: str, value: str) -> None:
@@ -97,12 +89,6 @@ def test_an_argument_that_cannot_be_quoted_with_certainty_is_refused(template: s
     assert made.commands_with(Arguments("src/a-1.py")) != ()
     with pytest.raises(ConfigurationError, match="was not run"):
         made.commands_with(Arguments("'$(echo no)'"))
-
-
-def test_quotes_around_an_argument_alone_are_replaced() -> None:
-    (command,) = PromptTemplate.of("!`grep \"$1\" 'in $2'`").commands_with(Arguments("'a b' c"))
-
-    assert command == "grep 'a b' 'in 'c''"
 
 
 def test_code_in_backticks_is_text() -> None:

@@ -1,11 +1,9 @@
-"""The page about files: its program prints what the page says, and its table says what is attached."""
+"""The page about files: its table says what is attached."""
 
 import re
 from pathlib import Path
 
-import pytest
-
-from tests.docs.programs import DOCS, printed_by, programs_of
+from tests.docs.programs import DOCS
 from tests.tools.test_pdf_files import pdf
 from tests.tools.test_read_images import image
 from tui_agent.permissions import PermissionPolicy
@@ -38,12 +36,3 @@ async def test_the_table_says_what_is_attached(tmp_path: Path) -> None:
         "@logo.png image ",
         "@report.pdf document [PDF report.pdf, 1 page]",
     ]
-
-
-def test_the_program_prints_what_the_page_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ((program, output),) = programs_of(PAGE)
-
-    assert printed_by(program, PAGE, capsys, monkeypatch) == output.text

@@ -1,4 +1,4 @@
-"""The programs of `docs/library.md` print the documented output and pass the type checker."""
+"""The programs of pages print the documented output, and those of `docs/library.md` pass the type checker."""
 
 import subprocess
 import sys
@@ -8,20 +8,31 @@ import pytest
 
 from tests.docs.programs import DOCS, Block, printed_by, programs_of
 
-PAGE = DOCS / "library.md"
+PROGRAMS = [
+    pytest.param(DOCS / name, *pair, id=pair[0].title)
+    for name in ("library.md", "extending.md", "files.md")
+    for pair in programs_of(DOCS / name)
+]
 
 
-@pytest.mark.parametrize(("program", "output"), [pytest.param(*pair, id=pair[0].title) for pair in programs_of(PAGE)])
+@pytest.mark.parametrize(("page", "program", "output"), PROGRAMS)
 def test_a_program_prints_the_output_below_it(
-    program: Block, output: Block, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    program: Block,
+    output: Block,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+
     assert output.language == "text"
-    assert printed_by(program, PAGE, capsys, monkeypatch) == output.text
+    assert printed_by(program, page, capsys, monkeypatch) == output.text
 
 
 @pytest.mark.slow
 def test_every_program_passes_the_strict_type_checker(tmp_path: Path) -> None:
-    for number, (program, _) in enumerate(programs_of(PAGE)):
+    for number, (program, _) in enumerate(programs_of(DOCS / "library.md")):
         (tmp_path / f"program_{number}.py").write_text(f"# pyright: strict\n{program.text}", "utf-8")
 
     checker = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, str(tmp_path)]

@@ -1,11 +1,11 @@
 """The page about skills, commands and sub-agents: its example becomes the prompt below it."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.fleet.repositories import git
 from tests.workbench.test_typed_definitions import jobs as jobs
 from tests.workbench.test_typed_definitions import made, write
 from tui_agent.tools import BackgroundJobs
@@ -19,14 +19,11 @@ def block(language: str) -> str:
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(tmp_path: Path) -> Path:
     """Return a repository with two commits."""
-    for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "A")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "a@b.example")
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    git("init", "-q", cwd=tmp_path)
     for subject in ("Begin", "Add the price list"):
-        subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", subject], cwd=tmp_path, check=True)
+        git("commit", "-q", "--allow-empty", "-m", subject, cwd=tmp_path)
     return tmp_path
 
 

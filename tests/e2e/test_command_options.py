@@ -1,13 +1,12 @@
 """Options and first arguments of the program, as it and the model see them."""
 
 import json
-from typing import Any
 
 import pytest
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, says, words_in
+from .script import bodies_of, call, calls, fails, says, words_in
 from .user_machine import UserMachine
 
 pytestmark = pytest.mark.slow
@@ -50,20 +49,20 @@ SCHEMA = {
 }
 
 
-def with_schema(machine: UserMachine, *answers: str, output: str = "json") -> tuple[int, str, str, list[Any]]:
-    """Return code, output, errors and the bodies of the requests of a run whose answer must match `SCHEMA`."""
+def test_a_schema_that_the_endpoint_refuses_is_only_checked_and_a_wrong_answer_asked_for_once_more(
+    machine: UserMachine,
+) -> None:
     machine.file("schema.json", json.dumps(SCHEMA))
-    options = ("--json-schema", "schema.json", "--output-format", output)
-    with ServerThread([says(answer) for answer in answers]) as server:
+    refusal = fails(400, "invalid_request_error") | {"error_message": "output_config.format.schema: too complex"}
+    answers = [says('{"count": 0}'), says('```json\n{"name": "é", "count": 2}\n```')]
+    options = ("--json-schema", "schema.json", "--output-format", "json")
+    with ServerThread([refusal, *answers]) as server:
         done = machine.run("-p", "count them", *options, variables=server.environment)
-        return done.returncode, done.stdout, done.stderr, bodies_of(server)
+        first, again, second = bodies_of(server)
 
-
-def test_an_answer_that_does_not_match_the_schema_is_asked_for_once_more(machine: UserMachine) -> None:
-    code, out, error, (first, second) = with_schema(machine, '{"count": 0}', '```json\n{"name": "é", "count": 2}\n```')
-
-    assert (code, error) == (0, "")
-    assert json.loads(out)["structured_output"] == {"name": "é", "count": 2}
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["structured_output"] == {"name": "é", "count": 2}
+    assert "output_config" not in again
     sent = first["output_config"]["format"]
     assert sent["type"] == "json_schema"
     assert sent["schema"]["additionalProperties"] is False

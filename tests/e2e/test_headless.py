@@ -12,7 +12,7 @@ import pytest
 from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 
-from .script import Reply, bodies_of, call, calls, says, until, words_in
+from .script import Reply, bodies_of, call, calls, fails, says, until, words_in
 from .user_machine import UserMachine
 
 
@@ -138,6 +138,17 @@ def test_names_that_are_not_utf_8_stop_neither_the_run_nor_changed_settings(mach
         assert program.hear("tool.ended")["data"]["status"] == "ok"
         program.hear("run.ended")
         assert program.end() == 0
+
+
+def test_exit_code_75_if_a_retry_later_may_help(machine: UserMachine) -> None:
+    # The server demands a wait above the limit, so the program does not retry.
+    busy = fails(529, "overloaded_error", **{"retry-after": "600"})
+    with ServerThread([busy]) as server:
+        done = machine.run("-p", "hello", variables=server.environment)
+        assert len(bodies_of(server)) == 1
+
+    assert (done.returncode, done.stdout) == (75, "")
+    assert "529" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.examples import only_long
-from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
 from tests.tools.daemons import living_in
@@ -26,12 +25,6 @@ def nothing_left(machine: UserMachine) -> Iterator[None]:
     yield
     for pid in living_in(machine.work):
         os.kill(pid, signal.SIGKILL)
-
-
-def started(machine: UserMachine, server: ServerThread, *options: str) -> PipedProgram:
-    """The program without a screen; its events are read as they are published."""
-    arguments = ("-p", "start it", *ALLOWED, "--output-format", "stream-json", *options)
-    return machine.piped(*arguments, variables=server.environment)
 
 
 # --- a killed program -------------------------------------------------------------------------------------------------
@@ -92,7 +85,8 @@ def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(mac
     """Kill it at the first event of a call, at its start, when its process is recorded, and at its first output."""
     kinds = ("tool.queued", "tool.started", "process.started", "tool.output")
     with ServerThread(lasting(machine)) as server:
-        with started(machine, server, "--include-deltas", "--session", "mine") as program:
+        options = ("--output-format", "stream-json", "--include-deltas", "--session", "mine")
+        with machine.piped("-p", "start it", *ALLOWED, *options, variables=server.environment) as program:
             next(line for line in program.stdout if f'"type":"{kinds[moment]}"' in line)
             program.kill()
             program.stdout.read()

@@ -1,5 +1,6 @@
 """The program is killed in various states, and the next one resumes."""
 
+import re
 import signal
 
 from tests.support.server_thread import ServerThread
@@ -134,3 +135,36 @@ def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
         assert words_in(bodies_of(server)[-1]) == ["hello", "and again"]
         app.quit()
     assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in machine.journals)
+
+
+SLOW_DISK = """
+import sys, time
+
+class SlowDisk:
+    def find_spec(self, name, path, target=None):
+        while name == "tui_agent.workbench.workbench":
+            time.sleep(60)
+
+sys.meta_path.insert(0, SlowDisk())
+"""
+"""Run at the start of an interpreter: reads that the screen does not need never return."""
+
+
+def test_a_session_that_still_loads_holds_up_neither_the_terminals_theme_nor_quitting(machine: UserMachine) -> None:
+    assert machine.run("-p", "--demo", "hello").returncode == 0
+    (machine.root / "sitecustomize.py").write_text(SLOW_DISK, "utf-8")
+
+    with machine.app("--demo", "--continue", variables={"PYTHONPATH": str(machine.root)}) as app:
+        app.answer_when("\x1b]11;?\x07", "\x1b]11;rgb:ffff/ffff/ffff\x1b\\")
+        app.wait_for_status("opening")
+        app.wait_for(lambda screen: brightness_of(screen.look_of("Ask for", 4) or "") > 128)
+        app.say("and then this")
+        app.wait_for_row(r"opening .*· 1 message to be sent")
+        app.quit()
+        assert "this message was not sent: and then this" in app.screen.text
+
+
+def brightness_of(look: str) -> int:
+    """Return the largest part of a look's background colour: of the sequences in force the last one counts."""
+    found = re.findall(r"48;2;(\d+);(\d+);(\d+)", look)
+    return max(map(int, found[-1])) if found else -1

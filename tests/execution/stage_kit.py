@@ -13,39 +13,29 @@ from tui_agent.protocol.tool import Tool, ToolResult
 
 
 class FreeTurns:
-    """Turns that are granted at once and recorded."""
+    """Turns that are granted at once."""
 
-    def __init__(self) -> None:
-        self.heard: list[str] = []
+    def settle(self, state: CallState) -> None: ...
 
-    def settle(self, state: CallState) -> None:
-        self.heard.append("settle")
-
-    def change(self, state: CallState) -> None:
-        self.heard.append("change")
+    def change(self, state: CallState) -> None: ...
 
     def is_next(self, state: CallState) -> bool:
         return True
 
     async def before_question(self, state: CallState) -> Outcome | None:
-        self.heard.append("before_question")
         return None
 
     async def take(self, state: CallState) -> Outcome | None:
-        self.heard.append("take")
         return None
 
-    async def until_complete(self) -> None:
-        pass
+    async def until_complete(self) -> None: ...
 
     def may_settle(self, state: CallState) -> bool:
         return True
 
-    async def take_settling(self, state: CallState) -> None:
-        pass
+    async def take_settling(self, state: CallState) -> None: ...
 
-    def give_back(self, state: CallState) -> None:
-        self.heard.append("give_back")
+    def give_back(self, state: CallState) -> None: ...
 
 
 class FakeGuardrails:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution.approval_gate import ApprovalAnswer, ApprovalGate
-from tui_agent.protocol.events import ApprovalResolved, Warned
+from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 
 APPROVE = ApprovalDecision(decision="approve")
@@ -98,28 +98,6 @@ async def test_a_front_end_can_still_answer_after_the_approver_failed() -> None:
         gate.resolve("q_c", APPROVE)
 
     assert await Asking(gate).answered_by(later) == ApprovalAnswer(APPROVE, "user")
-
-
-async def test_a_stored_decision_counts_only_for_its_subject() -> None:
-    gate = ApprovalGate()
-    gate.prefeed("c", APPROVE, digest="other")
-
-    assert (await Asking(gate).ask()).by == "nobody"
-
-    gate.prefeed("c", APPROVE, digest="d")
-    assert (await Asking(gate).ask()).by == "resume"
-
-
-async def test_a_failing_checkpoint_is_published_and_the_question_stays_pending() -> None:
-    def no_disk(request: ApprovalRequest) -> None:
-        raise OSError("disk full")
-
-    gate = ApprovalGate(approver=lambda request: APPROVE)
-    gate.on_request = no_disk
-    asking = Asking(gate)
-
-    assert (await asking.ask()).decision == APPROVE
-    assert asking.events(Warned)[0].code == "checkpoint_failed"
 
 
 def test_a_question_may_have_a_timeout() -> None:

@@ -29,7 +29,6 @@ from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, ToolEnded
-from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -39,66 +38,6 @@ APPROVING = ApprovalDecision(decision="approve")
 MOST_VISITS = 59
 """Most steps from file to file of `execution`, calls and returns, between the start and the end of a call's task. A
 reader who follows one call makes these steps, too; the figure may only fall."""
-
-
-class Order:
-    """Record of the order in which the parts of the pipeline run."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        self.hooks = HookBus()
-        self.hooks.add("before_tool", lambda question: self.heard.append("before"))
-        self.hooks.add("after_tool", lambda question: self.heard.append("after"))
-        self.hooks.add("after_tool_observer", lambda question: self.heard.append("observer"))
-        self.gate = ApprovalGate(approver=self._approve)
-        self.tool = ScriptedTool(behaviour=self._behave)
-
-    async def _behave(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        self.heard.append("tool")
-        return ToolResult()
-
-    def _approve(self, request: Any) -> ApprovalDecision:
-        self.heard.append("person")
-        return APPROVING
-
-
-@pytest.mark.parametrize(
-    ("position", "heard"),
-    [
-        ("before_permission", ["before", "person", "tool", "after", "observer"]),
-        ("after_permission", ["person", "before", "tool", "after", "observer"]),
-        ("before_lookup", ["before", "person", "tool", "after", "observer"]),
-    ],
-)
-async def test_the_parts_of_the_pipeline_are_asked_in_their_order(position: Any, heard: list[str]) -> None:
-    order = Order()
-    options = ExecutionOptions(pre_hook_position=position)
-
-    await run([order.tool], [call()], options, hooks=order.hooks, policy=FakePolicy({"act": "ask"}), gate=order.gate)
-
-    assert order.heard == heard
-
-
-async def test_rewriting_after_the_approval_asks_the_user_about_the_new_arguments() -> None:
-    asked: list[JsonObject] = []
-    hooks = HookBus()
-    hooks.before_tool(lambda question: ModifyArguments({"b": 2}))
-
-    def approve(request: Any) -> ApprovalDecision:
-        asked.append(request.args)
-        return APPROVING
-
-    ran = await run(
-        [ScriptedTool()],
-        [call(a=1)],
-        ExecutionOptions(pre_hook_position="after_permission"),
-        hooks=hooks,
-        policy=FakePolicy({"act": "ask"}),
-        gate=ApprovalGate(approver=approve),
-    )
-
-    assert asked == [{"a": 1}, {"b": 2}]
-    assert ran.texts == ["act {'b': 2}"]
 
 
 async def test_after_an_answer_the_call_waits_for_effects_and_is_decided_once_more() -> None:
@@ -296,11 +235,6 @@ def test_a_call_passes_few_files() -> None:
     visits_of_a_call()  # Caches are filled by the first call.
 
     assert len(visits_of_a_call()) <= MOST_VISITS
-
-
-async def test_two_tools_with_one_name_are_refused_before_anything_happens() -> None:
-    with pytest.raises(ConfigurationError):
-        await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=ValidatingBus())
 
 
 async def test_two_calls_with_one_id_are_refused_before_any_event() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from tui_agent.execution import (
     ToolScheduler,
 )
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.events import ToolBatchEnded
+from tui_agent.protocol.events import ToolBatchEnded, ToolStarted
 from tui_agent.protocol.hooks import (
     ApproveCall,
     DenyCall,
@@ -73,8 +74,6 @@ async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
 
 
 def paths(arguments: JsonObject) -> Accesses | None:
-    from pathlib import Path
-
     path = arguments.get("path")
     return Accesses(writes=frozenset({Path(path)})) if path else None
 
@@ -91,6 +90,12 @@ TOOLS = [
 ]
 TOOLS[3].aborts_siblings = True
 NAMES = [*[tool.name for tool in TOOLS], "unknown"]
+
+
+def effects() -> int:
+    """Return how often a tool with effects ran so far."""
+    return sum(len(tool.calls) for tool in TOOLS if not tool.is_read_only({}))
+
 
 arguments = st.fixed_dictionaries(
     {},
@@ -205,6 +210,14 @@ class Story:
     end: str = "finish"
     early: bool = False
     """True if early calls could outlive their message, as in the loop."""
+    breaks: bool = False
+    """True if an answer with the same calls broke off before."""
+    records: str = "no"
+    """`broken` if effects cannot be recorded before they happen."""
+    notice_at: float | None = None
+    """Seconds after which a message of the user is noticed at once."""
+    drop_at: float | None = None
+    """Seconds after which the user cancels the first call."""
 
 
 stories = st.builds(
@@ -228,6 +241,10 @@ stories = st.builds(
     st.booleans(),
     st.sampled_from(["finish"] * 6 + ["discard", "leave", "cut"]),
     st.booleans(),
+    st.booleans(),
+    st.sampled_from(["no", "yes", "broken"]),
+    st.none() | st.sampled_from([0.2, 1.5, 3.3]),
+    st.none() | st.sampled_from([0.1, 0.8, 2.6]),
 )
 
 
@@ -298,6 +315,16 @@ async def play(story: Story) -> None:
     bus = ValidatingBus(options)
     token = CancellationToken()
     committed: list[Any] = []
+    recorded = 0
+    happened = effects()
+
+    async def record() -> None:
+        nonlocal recorded
+        recorded += 1
+        await asyncio.sleep(0.1)
+        if story.records == "broken":
+            raise OSError("disk full")
+
     executor = ToolExecutor(
         TOOLS,
         bus=bus,
@@ -306,21 +333,32 @@ async def play(story: Story) -> None:
         policy=policy,
         gate=gate_of(story),
         guardrails=FakeGuardrails(halts=True) if story.guarded else None,
+        before_effects=None if story.records == "no" else record,
     )
     early = EarlyExecutions(token)
+    steering = Steering(story.steer_at)
     scheduler = ToolScheduler(
         executor,
         cancellation=token,
-        get_steering=Steering(story.steer_at),
+        get_steering=steering,
         on_result=committed.append,
         early=early if story.early else None,
     )
     subscription = bus.subscribe(merge=False)
     finished = asyncio.Event()
 
+    async def break_off() -> None:
+        async with ToolScheduler(executor, cancellation=token, early=early if story.early else None) as first:
+            for one in story.calls:
+                first.submit(one.model_copy(update={"id": f"broken {one.id}"}))
+                await asyncio.sleep(0.3)
+            await first.discard("the stream broke")
+
     async def run_calls() -> None:
-        try:
-            async with early, scheduler:
+        async with early:
+            if story.breaks:
+                await break_off()
+            async with scheduler:
                 if story.streamed:
                     for one in story.calls:
                         scheduler.submit(one)
@@ -334,8 +372,10 @@ async def play(story: Story) -> None:
                     assert result.tool_results == tuple(committed)
                     assert len(result.reports) == len(story.calls)
                     finished.set()
-        finally:
-            assert asyncio.current_task() is not None
+
+    def notice() -> None:
+        steering.say()
+        scheduler.notify_steering()
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(run_calls())
@@ -344,18 +384,26 @@ async def play(story: Story) -> None:
             loop.call_later(story.cancel_token_at, token.cancel, "esc")
         if story.cancel_task_at is not None:
             loop.call_later(story.cancel_task_at, task.cancel)
+        if story.notice_at is not None:
+            loop.call_later(story.notice_at, notice)
+        if story.drop_at is not None:
+            loop.call_later(story.drop_at, scheduler.cancel_call, story.calls[0].id, "not this one")
 
     envelopes = subscription.drain()
     answered = {message.call_id for message in committed}
     queued = {envelope.event.call_id for envelope in envelopes if envelope.type == "tool.queued"}  # pyright: ignore
-    bus.unanswered = lambda: () if answered else queued
+    broken = {call_id for call_id in queued if call_id.startswith("broken")}
+    bus.unanswered = lambda: broken if answered else queued
     bus.judge()
     if finished.is_set():
-        assert answered == queued == {one.id for one in story.calls}
+        assert answered == queued - broken == {one.id for one in story.calls}
         history = [user_message("go"), AssistantMessage(content=tuple(story.calls)), *committed]
         validate_history([*history, *scheduler.steering_messages])
     if queued:
         assert isinstance(envelopes[-1].event, ToolBatchEnded)
+    started = [envelope.event for envelope in envelopes if isinstance(envelope.event, ToolStarted)]
+    assert all(event.read_only for event in started if event.adopted_from), "an effect was adopted"
+    assert story.records == "no" or effects() - happened <= recorded, "an effect without a record"
     assert executor.services.gate.pending == ()
     assert len(asyncio.all_tasks()) == 1, "a task outlived its calls"
 

@@ -50,16 +50,19 @@ def test_a_value_out_of_range_or_of_the_wrong_type_is_refused(field: str, value:
         ExecutionOptions(**{field: value})
 
 
-def test_a_misspelt_preset_suggests_the_right_one() -> None:
-    with pytest.raises(ConfigurationError, match="rust_loop"):
-        ExecutionOptions.preset("rustloop")
-    with pytest.raises(ConfigurationError, match="sdk_loop"):
-        ExecutionOptions.preset("zzz")
-
-
-def test_an_unknown_option_of_a_preset_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="speed"):
-        ExecutionOptions.preset("rust_loop", speed=3)
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("rustloop", {}, "rust_loop"),
+        ("zzz", {}, "sdk_loop"),
+        ("rust_loop", {"speed": 3}, "speed"),
+        ("streaming", {"hook_may_approve": True}, "hook_may_approve needs another pre_hook_position"),
+        ("rust_loop", {"end_events": "source_order"}, "end_events=completion"),
+    ],
+)
+def test_a_preset_is_checked_with_its_name_and_changes(name: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        ExecutionOptions.preset(name, **options)
 
 
 @pytest.mark.parametrize(
@@ -96,16 +99,6 @@ def test_an_option_without_effect_is_refused(chosen: dict[str, Any], why: str) -
         ExecutionOptions(**chosen)
     for name, value in chosen.items():
         ExecutionOptions(**{name: value})
-
-
-def test_a_modified_preset_is_checked_too() -> None:
-    with pytest.raises(ConfigurationError, match="hook_may_approve needs another pre_hook_position"):
-        ExecutionOptions.preset("streaming", hook_may_approve=True)
-    with pytest.raises(ConfigurationError, match="end_events=completion"):
-        ExecutionOptions.preset("rust_loop", end_events="source_order")
-
-
-"""The default of every option, as documented."""
 
 
 @pytest.mark.parametrize("text", ["", "serial", "batched", "batched:", "batched:x", "auto:2", "batched:-1"])

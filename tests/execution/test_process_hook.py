@@ -41,29 +41,15 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-async def eventually_gone(pid: int) -> None:
-    async with asyncio.timeout(30):
-        while not is_gone(pid):
-            await asyncio.sleep(0.01)
-
-
 def let_programs_run() -> None:
     """Sleep without letting the loop run, so that only the started process gets time."""
     time.sleep(0.02)
 
 
-async def test_exit_zero_lets_the_call_continue_whatever_was_printed(tmp_path: Path) -> None:
-    ran = await asked("echo all is well", tmp_path)
-
-    assert ran.texts == ["act {'n': 1}"]
-    assert [event.action for event in ran.of(HookEnded)] == ["allow"]
-
-
-async def test_exit_two_blocks_with_the_text_on_stderr(tmp_path: Path) -> None:
-    ran = await asked("echo 'not on a friday' >&2; exit 2", tmp_path)
-
-    assert ran.statuses == ["denied_hook"]
-    assert ran.texts == ["not on a friday"]
+async def eventually_gone(pid: int) -> None:
+    async with asyncio.timeout(30):
+        while not is_gone(pid):
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.skipif(not shutil.which("pkill"), reason="pkill is not installed")
@@ -105,38 +91,28 @@ async def test_a_flood_of_output_does_not_hide_the_exit_code(command: str, statu
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "text"),
+    ("command", "status", "text"),
     [
-        ("{}", "ok", "act {'n': 1}"),
-        ('{"action": "allow"}', "ok", "act {'n': 1}"),
-        ('{"action": "deny", "reason": "no"}', "denied_hook", "no"),
-        ('{"action": "deny"}', "denied_hook", "Denied by hook"),
-        ('{"action": "skip"}', "skipped_hook", "skipped"),
-        ('{"action": "skip", "result": "known"}', "skipped_hook", "known"),
-        ('{"action": "override", "result": {"content": "known"}}', "overridden", "known"),
-        ('{"action": "modify", "input": {"n": 2}}', "ok", "act {'n': 2}"),
-        ('{"action": "modify"}', "denied_hook", "is not an answer to before_tool"),
-        ('{"action": "dance"}', "denied_hook", "is not an answer to before_tool"),
+        ("echo all is well", "ok", "act {'n': 1}"),
+        ("echo 'not on a friday' >&2; exit 2", "denied_hook", "not on a friday"),
+        ("echo '{}'", "ok", "act {'n': 1}"),
+        ('echo \'{"action": "allow"}\'', "ok", "act {'n': 1}"),
+        ('echo \'{"action": "deny", "reason": "no"}\'', "denied_hook", "no"),
+        ('echo \'{"action": "deny"}\'', "denied_hook", "Denied by hook"),
+        ('echo \'{"action": "skip"}\'', "skipped_hook", "skipped"),
+        ('echo \'{"action": "skip", "result": "known"}\'', "skipped_hook", "known"),
+        ('echo \'{"action": "override", "result": {"content": "known"}}\'', "overridden", "known"),
+        ('echo \'{"action": "modify", "input": {"n": 2}}\'', "ok", "act {'n': 2}"),
+        ('echo \'{"action": "modify"}\'', "denied_hook", "is not an answer to before_tool"),
+        ('echo \'{"action": "dance"}\'', "denied_hook", "is not an answer to before_tool"),
     ],
 )
-async def test_json_on_stdout_decides(answer: str, status: str, text: str, tmp_path: Path) -> None:
-    ran = await asked(f"echo '{answer}'", tmp_path)
+async def test_the_exit_code_and_json_on_stdout_decide(command: str, status: str, text: str, tmp_path: Path) -> None:
+    ran = await asked(command, tmp_path)
 
     assert ran.statuses == [status]
     assert text in ran.texts[0]
-
-
-async def test_it_receives_the_question_and_only_the_given_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_KEY", "secret")
-
-    await asked("cat > asked; env > env", tmp_path)
-
-    assert (
-        tmp_path / "asked"
-    ).read_text() == '{"event": "before_tool", "call_id": "c", "tool": "act", "input": {"n": 1}}'
-    assert "secret" not in (tmp_path / "env").read_text()
+    assert ran.of(HookEnded) or ran.of(HookFailed)
 
 
 async def test_an_allow_answers_a_question_only_if_hooks_are_trusted(tmp_path: Path) -> None:
@@ -176,10 +152,15 @@ RESULT = {"content": "act {'n': 1}", "is_error": False, "details": None}
         ("after_tool_observer", {"status": "ok", "result": RESULT}),
     ],
 )
-async def test_it_receives_exactly_the_documented_fields(event: str, rest: dict[str, Any], tmp_path: Path) -> None:
-    await asked("cat > seen", tmp_path, event)
+async def test_it_receives_exactly_the_documented_fields_and_the_given_environment(
+    event: str, rest: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "secret")
+
+    await asked("cat > seen; env > env", tmp_path, event)
 
     assert json.loads((tmp_path / "seen").read_text()) == {"event": event, **CALL, **rest}
+    assert "secret" not in (tmp_path / "env").read_text()
 
 
 async def test_an_observer_receives_the_executed_arguments_and_the_published_result(tmp_path: Path) -> None:
@@ -257,32 +238,22 @@ async def test_what_left_the_group_of_a_killed_hook_is_found_by_its_mark(tmp_pat
     await eventually_gone(int((tmp_path / "left").read_text()))
 
 
-async def test_an_abandoned_hook_is_killed_with_its_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_starting", [False, True])
+async def test_an_abandoned_hook_is_killed_with_its_group_also_during_its_start(
+    tmp_path: Path, is_starting: bool
+) -> None:
     hooks, token = HookBus(), CancellationToken()
-    command = "trap '' TERM; sleep 1000 & echo $! > part; echo $$ >> part; mv part pids; wait"
-    hook(command, tmp_path).add_to(hooks, "before_tool")
+    trap = "" if is_starting else "trap '' TERM; "
+    hook(f"{trap}sleep 1000 & echo $! > part; echo $$ >> part; mv part pids; wait", tmp_path).add_to(
+        hooks, "before_tool"
+    )
 
     async with asyncio.TaskGroup() as group:
         running = group.create_task(run([ScriptedTool()], [call()], hooks=hooks, cancellation=token))
         while not (tmp_path / "pids").exists():
-            await asyncio.sleep(0.01)
-        token.cancel("enough")
-
-    assert running.result().statuses == ["cancelled"]
-    for pid in (tmp_path / "pids").read_text().split():
-        await eventually_gone(int(pid))
-
-
-async def test_a_hook_abandoned_during_its_start_is_killed_with_its_group(tmp_path: Path) -> None:
-    command = "sleep 1000 & echo $! > part; echo $$ >> part; mv part pids; wait"
-    hooks, token = HookBus(), CancellationToken()
-    hook(command, tmp_path).add_to(hooks, "before_tool")
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(run([ScriptedTool()], [call()], hooks=hooks, cancellation=token))
-        while not (tmp_path / "pids").exists():
-            await asyncio.sleep(0)
-            let_programs_run()
+            await asyncio.sleep(0 if is_starting else 0.01)
+            if is_starting:
+                let_programs_run()
         token.cancel("enough")
 
     assert running.result().statuses == ["cancelled"]

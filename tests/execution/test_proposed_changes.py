@@ -112,6 +112,19 @@ class Bench:
         more.setdefault("policy", self.policy)
         return await run([self.tool, *tools], more.pop("calls", asked), more.pop("options", None), gate=gate, **more)
 
+    async def run_until_asked(self, act: Callable[[ApprovalGate], object], *arguments: JsonObject, **more: Any) -> Ran:
+        """Run commands, and let `act` happen once a question waits."""
+        gate = ApprovalGate(interactive=True)
+
+        async def user() -> None:
+            while not gate.pending:
+                await asyncio.sleep(0)
+            act(gate)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(user())
+            return await self.run(*arguments, gate=gate, **more)
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
@@ -211,17 +224,10 @@ async def test_protected_files_are_never_kept_by_the_policy(bench: Bench) -> Non
 
 
 async def test_a_rule_is_stored_and_decides_the_questions_that_wait(bench: Bench) -> None:
-    gate = ApprovalGate(interactive=True)
     answer = ApprovalDecision(decision="approve", scope="session", rule="edit(/**)", input={"paths": ["a"]})
-
-    async def user() -> None:
-        while not gate.pending:
-            await asyncio.sleep(0)
-        assert gate.resolve(gate.pending[0].request_id, answer)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(user())
-        ran = await bench.run({"write": {"a": "1"}}, {"write": {"b": "2"}}, gate=gate)
+    ran = await bench.run_until_asked(
+        lambda gate: gate.resolve(gate.pending[0].request_id, answer), {"write": {"a": "1"}}, {"write": {"b": "2"}}
+    )
 
     assert bench.policy.granted == [("edit(/**)", "session")]
     assert bench.files == {"a": "1", "b": "2"}
@@ -254,17 +260,11 @@ async def test_a_rule_that_cannot_be_stored_keeps_the_changes_this_once(
 async def test_a_changed_mode_answers_the_question(
     bench: Bench, mode: PermissionMode, files: dict[str, str], note: str
 ) -> None:
-    gate = ApprovalGate(interactive=True)
-
-    async def user() -> None:
-        while not gate.pending:
-            await asyncio.sleep(0)
+    def change(gate: ApprovalGate) -> None:
         bench.policy.mode = mode
         gate.reconsider()
 
-    async with asyncio.TaskGroup() as group:
-        group.create_task(user())
-        ran = await bench.run(BOTH, gate=gate)
+    ran = await bench.run_until_asked(change, BOTH)
 
     assert bench.files == files
     assert ran.texts == [f"ran c0\n[{note}]"]
@@ -284,16 +284,8 @@ async def test_a_conflict_is_kept_by_a_choice_only(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("reason", "left"), [("cancelled by the user", []), (f"{PROGRAM_QUIT} (SIGTERM)", ["c0"])])
 async def test_a_cancelled_question_discards_and_an_exit_leaves_it(bench: Bench, reason: str, left: list[str]) -> None:
-    gate, token = ApprovalGate(interactive=True), CancellationToken()
-
-    async def user() -> None:
-        while not gate.pending:
-            await asyncio.sleep(0)
-        token.cancel(reason)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(user())
-        ran = await bench.run(BOTH, gate=gate, cancellation=token)
+    token = CancellationToken()
+    ran = await bench.run_until_asked(lambda gate: token.cancel(reason), BOTH, cancellation=token)
 
     assert bench.files == {"a": "old a", "b": "old b"}
     assert bench.layers.left == left

@@ -172,33 +172,22 @@ async def test_of_endless_delayed_reports_the_oldest_are_dropped() -> None:
     assert [event.chunk[:2] for event in bench.events(ToolOutput)] == [str(number) for number in range(20, 30)]
 
 
-async def test_metrics_of_a_withheld_call_are_withheld_too() -> None:
-    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        context.measure("seen", "a bad secret")
-        return SECRET
-
-    async with bench_of([ScriptedTool(behaviour=work)], guardrails=FakeGuardrails()) as bench:
-        bench.scheduler.submit_all([call()])
-        result = await bench.scheduler.finish()
-
-    assert "secret" not in said(bench) + str(result.reports)
-
-
-async def measured(value: str, **settings: Any) -> str:
-    """Return the events of a call with a harmless result and these metrics."""
+async def measured(value: str, result: str = "done", **settings: Any) -> str:
+    """Return the events of a call with these metrics and this result."""
 
     async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.measure("seen", value)
-        return ToolResult.of_text("done")
+        return ToolResult.of_text(result)
 
     async with bench_of([ScriptedTool(behaviour=work)], **settings) as bench:
         bench.scheduler.submit_all([call()])
-        result = await bench.scheduler.finish()
-    return said(bench) + str(result.reports)
+        reports = (await bench.scheduler.finish()).reports
+    return said(bench) + str(reports)
 
 
 async def test_guardrails_check_metrics_too() -> None:
-    assert "secret" not in await measured("a bad secret", guardrails=FakeGuardrails())
+    for result in ("done", "bad"):
+        assert "secret" not in await measured("a bad secret", result, guardrails=FakeGuardrails())
     assert "fine value" in await measured("fine value", guardrails=FakeGuardrails())
 
 

@@ -78,7 +78,6 @@ class SmallDriver:
     epochs: dict[str, int] = field(default_factory=dict)
     workers: dict[str, str] = field(default_factory=dict)
     """Worker of each running unit."""
-    refused: list[str] = field(default_factory=list)
     pace: float = 0.0
     """Seconds that each message takes."""
 
@@ -118,7 +117,6 @@ class SmallDriver:
     async def _answer(self, claim: UnitClaimed) -> None:
         unit_id = claim.unit_id
         if unit_id in self.ended or unit_id in self.workers:
-            self.refused.append(unit_id)
             await self.backend.send(unit_id, UnitRefused(claim.claim))
             return
         self.epochs[unit_id] = self.epochs.get(unit_id, 0) + 1

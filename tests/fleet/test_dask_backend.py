@@ -1,7 +1,6 @@
 """Units on real clusters on loopback: workers die, stop and come back, schedulers die, drivers are slow."""
 
 import asyncio
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +14,6 @@ from tui_agent.fleet import dask_backend
 from tui_agent.fleet.backend import MOST_MESSAGES, BackendLostError, ClusterChoice
 from tui_agent.fleet.dask_backend import DaskBackend
 from tui_agent.protocol.errors import ConfigurationError
-
-UNITS = tuple("abcdefgh")
 
 
 async def holds(fact: Callable[[], object]) -> None:
@@ -36,23 +33,6 @@ def queues_of(dask_scheduler: Any) -> list[str]:
 
 def process_of(line: bytes) -> int:
     return int(line.split()[1])
-
-
-@pytest.mark.slow
-async def test_eight_units_survive_a_killed_worker(tmp_path: Path) -> None:
-    backend = DaskBackend(ClusterChoice(workers=2), run_waiting_unit, tmp_path / "cluster")
-    async with backend.opened():
-        assert backend.places == 2
-        driver = SmallDriver(backend, {"lines": "20", "pause": "0.03"})
-        async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(driver.run(UNITS))
-            await holds(lambda: driver.lines["a"])
-            os.kill(process_of(driver.lines["a"][0]), signal.SIGKILL)
-            await running
-        assert driver.ended == dict.fromkeys(UNITS, "")
-        assert len(driver.lost) == 1
-        assert driver.epochs["a"] == 2
-        assert {unit: numbers(driver.lines[unit]) for unit in UNITS} == {unit: list(range(20)) for unit in UNITS}
 
 
 @pytest.mark.slow

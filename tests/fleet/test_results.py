@@ -60,11 +60,3 @@ def test_no_unit_is_lost_or_counted_twice(units: list[UnitRow]) -> None:
     assert sum(counts.units for counts in sums) == len(units)
     assert sum(counts.cost for counts in sums) == sum(unit.cost for unit in units)
     assert [counts.cost for counts in sums] == sorted((counts.cost for counts in sums), reverse=True)
-
-
-@given(st.lists(rows, min_size=1, max_size=30))
-def test_the_best_attempt_is_a_finished_one_if_there_is_any(units: list[UnitRow]) -> None:
-    for result in rank_attempts(units):
-        done = [attempt for attempt in result.attempts if attempt.state == "done"]
-        assert (result.best.state == "done") is bool(done)
-        assert result.best.verified or not any(attempt.verified for attempt in done)

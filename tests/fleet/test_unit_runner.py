@@ -136,7 +136,11 @@ async def test_a_check_that_hangs_or_fails_fails_the_unit(worker: Worker) -> Non
     assert (ended.reason, ended.verified) == ("its time limit of 2 s is over", None)
 
 
-async def test_rules_that_allow_need_a_sandbox(worker: Worker) -> None:
+async def test_rules_that_allow_need_a_sandbox_and_a_program_must_be_there(worker: Worker) -> None:
+    worker.host = UnitHost("w", worker.host.work, worker.host.mirrors, ("/nowhere/tui-agent",))
+    assert (await worker.run()).reason
+    assert [type(message) for message in worker.link.sent] == [UnitClaimed, CommitReported, UnitEnded]
+
     rights = worker.task.permissions.model_copy(update={"allow": ("bash(*)",)})
     worker.task = worker.task.model_copy(update={"permissions": rights})
 

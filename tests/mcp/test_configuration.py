@@ -321,6 +321,11 @@ def test_the_servers_of_a_project_start_only_once_exactly_they_were_accepted(
     assert names(project, locations, trust=True)[0] == [], "--trust accepts no servers"
     answer("tightening")
     assert names(project, locations)[0] == []
+    (project / ".tui-agent").mkdir()
+    (project / ".tui-agent" / "config.toml").write_text("")
+    TrustStore(locations).renew(project, b"")
+    assert names(project, locations)[0] == [], "an allow rule that is stored later accepts no server"
+    (project / ".tui-agent" / "config.toml").unlink()
     answer("no")
     assert names(project, locations)[0] == []
     answer("all")
@@ -334,18 +339,6 @@ def test_the_servers_of_a_project_start_only_once_exactly_they_were_accepted(
     offer = trust_request_for(project, locations)
     assert offer is not None
     assert not TrustStore(locations).knows(offer)
-
-
-def test_an_allow_rule_that_is_stored_later_accepts_no_server(project: Path, locations: Locations) -> None:
-    offer = trust_request_for(project, locations)
-    assert offer is not None
-    TrustStore(locations).remember(offer, "tightening")
-
-    (project / ".tui-agent").mkdir()
-    (project / ".tui-agent" / "config.toml").write_text("")
-    TrustStore(locations).renew(project, b"")
-
-    assert names(project, locations)[0] == []
 
 
 def test_no_server_of_a_project_takes_the_name_of_the_users(project: Path, locations: Locations) -> None:

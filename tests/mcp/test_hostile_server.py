@@ -262,7 +262,7 @@ async def test_one_bad_entry_costs_itself() -> None:
     assert tools["lists"] == {"type": "object", "properties": {}}
     assert (prompts, resources) == (["explain"], ["memo://one"])
     assert [problem.partition(": ")[0] for problem in left_out] == [
-        "array", "wrong", "tool number 17", "tool number 18", "tool  ", "further tools",
+        "array", "wrong", "tool number 16", "tool number 17", "tool  ", "further tools",
         "prompt number 2", "bad", "nowhere"
     ]  # fmt: skip
     assert "wrong: it breaks the protocol: inputSchema.required: " in left_out[1]
@@ -275,20 +275,16 @@ async def test_one_bad_entry_costs_itself() -> None:
     assert [name for name, said in bodies.items() if said.is_error] == ["failed"]
 
 
-async def test_lists_that_a_server_announces_and_does_not_have_cost_themselves() -> None:
-    async with running(hostile("unlisted")) as servers:
-        assert (await servers.call("echo", {"text": "hi"})).text.endswith("hi")
-        assert servers.task().left_out == ("prompts: no prompts/list", "resources: no resources/list")
-
-
 async def test_a_server_gets_no_secret_and_no_more_than_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_secret")
-    server = hostile(env={"MINE": "${WANTED:-none}/${GIVEN}"})
+    server = hostile("unlisted", env={"MINE": "${WANTED:-none}/${GIVEN}"})
     async with running(server, secrets={"GIVEN": "given", "GITHUB_TOKEN": "ghp_secret"}) as servers:
         text = (await servers.call("env")).text
+        lists = servers.task().left_out
 
     assert "ghp_secret" not in text
     assert json.loads(text.partition("\n")[2])["MINE"] == "none/given"
+    assert lists == ("prompts: no prompts/list", "resources: no resources/list"), "announced, and cost only themselves"
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ async def test_the_page_shows_each_server_and_restart_starts_one_anew() -> None:
         items = server_items(service.list())
         page = "\n".join(row.plain for item in items for row in item.rows(60))
 
-        assert [item.note for item in items] == ["ready · 17 tools", "not enabled · 0 tools"]
+        assert [item.note for item in items] == ["ready · 16 tools", "not enabled · 0 tools"]
         assert page.startswith("h  ready  hostile 1\\u202e\n")
         assert "read_file (claims: only reads)" in " ".join(page.split())
         assert "/h:explain what=…" in page

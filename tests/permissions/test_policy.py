@@ -1,7 +1,6 @@
 """The checker: floor, rules, read-only relaxation, mode, in this order."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,8 +106,6 @@ def test_the_floor_is_what_nothing_can_override(
 @table(
     ("tool", "arguments", "rule"),
     [
-        ("bash", {"command": "make all"}, "bash(make:*)"),
-        ("bash", {"command": "pytest -q tests"}, "bash(pytest:*)"),
         ("bash", {"command": "npm run build -- -x"}, "bash(npm run build:*)"),
         ("bash", {"command": "make all && ls | head"}, "bash(make:*)"),
         ("bash", {"command": "make a && make b"}, "bash(make:*)"),
@@ -118,10 +115,6 @@ def test_the_floor_is_what_nothing_can_override(
         ("bash", {"command": "make > out.txt"}, None),
         ("bash", {"command": "cat /etc/hostname"}, "bash(cat /etc/hostname)"),
         ("bash", {"command": "rm -rf build"}, "bash(rm -rf build)"),
-        ("bash", {"command": "rm -rf $X"}, None),
-        ("bash", {"command": "python3 x.py"}, None),
-        ("bash", {"command": "touch $X"}, None),
-        ("bash", {"command": "if then fi ((("}, None),
         ("bash", {"command": "ls"}, None),
         ("bash", {"command": "; ".join(f"touch {n}" for n in range(9))}, None),
         ("write", {"path": "src/new.py"}, "edit(/**)"),
@@ -229,24 +222,6 @@ def test_a_search_leaves_out_what_a_rule_denies_and_an_earlier_one_does_not_allo
     assert not is_denied("secrets/public/key.pem")
     assert not is_denied("src/lib.py")
     assert not policy.denied_below(desk.tools["bash"], {"command": "ls"})("secrets/key.pem")
-
-
-def test_private_and_readable_paths(desk: Desk, tmp_path: Path) -> None:
-    policy = PermissionPolicy(desk.root, private_paths=(tmp_path,), readable_paths=(tmp_path / "kept",))
-    read = desk.tools["read"]
-
-    assert policy.check(read, {"path": str(tmp_path / "x")}).source == "floor"
-    assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"
-
-
-def test_git_asks_in_an_untrusted_folder(desk: Desk) -> None:
-    untrusted = PermissionPolicy(desk.root, is_trusted=False)
-
-    decision = untrusted.check(desk.tools["bash"], {"command": "ls && git status"})
-    assert decision.decision == "ask"
-    assert [part.decision for part in decision.parts] == ["allow", "ask"]
-    assert untrusted.check(desk.tools["bash"], {"command": "ls && git --version"}).decision == "allow"
-    assert desk.policy().check(desk.tools["bash"], {"command": "ls && git status"}).decision == "allow"
 
 
 @table(

@@ -36,11 +36,7 @@ def test_a_frame_comes_back_from_its_file(tmp_path: Path) -> None:
 def test_text_is_painted_over_the_composer_and_the_page_comes_back_behind_it() -> None:
     assert screen_after(FRAME.painted("漢a")) == ["title", " › 漢a", " ready"]
     assert screen_after(FRAME.painted("") + FRAME.echoed("ab") + FRAME.echoed("")) == ["title", " › Ask", " ready"]
-
-
-def test_the_page_without_text_has_its_colours_and_the_composer() -> None:
     blank = FRAME.without_text()
-
     assert screen_after(blank.painted("")) == ["", " › Ask", ""]
     assert blank.rows[0] == f"\x1b[38;2;1;2;3;48;5;9m{' ' * 10}\x1b[0m"
 
@@ -62,7 +58,9 @@ def test_without_a_file_there_is_a_row_to_type_into(size: tuple[int, int]) -> No
         "\x1b[1", "\u202e",
     ],
 )  # fmt: skip
-def test_a_file_with_anything_but_text_and_colours_is_refused(row: str) -> None:
+def test_a_file_with_anything_but_text_and_colours_is_refused_and_not_written(tmp_path: Path, row: str) -> None:
+    write_frame(str(tmp_path / "page"), StartFrame([row], 10, (0, 3, 7), "", ""))
+    assert list(tmp_path.iterdir()) == []
     assert decoded(StartFrame([row, *ROWS[1:]], 10, (1, 3, 7), "\x1b[1m", "").encoded()) is None
     assert decoded(StartFrame(ROWS, 10, (1, 3, 7), row, "").encoded()) is None
     assert decoded(StartFrame(ROWS, 10, (1, 3, 7), "", row).encoded()) is None
@@ -100,12 +98,6 @@ def test_only_a_private_file_of_moderate_size_is_read(tmp_path: Path) -> None:
     path.chmod(0o600)
     path.write_bytes(FRAME.encoded() + b" " * LARGEST_FILE)
     assert read_frame(str(path), 10, 3) is None
-
-
-def test_a_frame_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
-    write_frame(str(tmp_path / "page"), StartFrame(["\x1b[2J"], 10, (0, 3, 7), "", ""))
-
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_oldest_files_make_room(tmp_path: Path) -> None:

@@ -111,40 +111,33 @@ async def test_a_cancelled_read_ends_before_its_descriptor_is_closed() -> None:
     assert not is_open(end)
 
 
-async def test_an_error_closes_the_file(tmp_path: Path) -> None:
+async def test_an_error_closes_the_file_and_ends_the_thread(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * AHEAD)
     descriptors: list[int] = []
-
-    def opener(path: str, flags: int) -> int:
-        descriptors.append(os.open(path, flags))
-        return descriptors[0]
-
-    async def fail() -> None:
-        async with open_for_reading(str(tmp_path / "a"), opener):
-            assert is_open(descriptors[0])
-            raise ValueError("wrong")
-
-    with pytest.raises(ValueError, match="wrong"):
-        await fail()
-
-    assert not is_open(descriptors[0])
-
-
-async def test_an_error_of_the_opener_is_raised_and_its_thread_ends(tmp_path: Path) -> None:
     threads: list[threading.Thread] = []
 
     def opener(path: str, flags: int) -> int:
         threads.append(threading.current_thread())
-        raise KeyError(path)
+        if path == "name":
+            raise KeyError(path)
+        descriptors.append(os.open(path, flags))
+        return descriptors[0]
 
-    with pytest.raises(KeyError, match="name"):
-        async with open_for_reading("name", opener):
-            pass
-    with pytest.raises(FileNotFoundError):
-        async with open_for_reading(str(tmp_path / "missing"), os.open):
-            pass
+    async def fail(path: str) -> None:
+        async with open_for_reading(path, opener):
+            assert is_open(descriptors[0])
+            raise ValueError("wrong")
 
-    await is_ended(threads[0])
+    for path, error in (
+        ("name", KeyError),
+        (str(tmp_path / "missing"), FileNotFoundError),
+        (str(tmp_path / "a"), ValueError),
+    ):
+        with pytest.raises(error):
+            await fail(path)
+        await is_ended(threads[-1])
+
+    assert not is_open(descriptors[0])
 
 
 async def test_a_thread_that_cannot_be_started_is_an_error_and_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

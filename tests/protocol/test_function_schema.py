@@ -6,6 +6,7 @@ import functools
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
@@ -15,7 +16,7 @@ from typing_extensions import TypedDict
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.function_schema import read_parameters
+from tui_agent.protocol.function_schema import read_parameters, split_docstring
 from tui_agent.protocol.function_tool import tool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext
@@ -163,14 +164,10 @@ async def test_whatever_can_be_called_becomes_a_tool(
 
     assert (made.name, made.spec.description) == (name, description)
     assert set(made.spec.input_schema["required"]) == set(arguments)
+    assert not {"s3cret", "retries=1"} & set(str(made.spec).split("'")), (
+        "what a partial gives is not shown to the model"
+    )
     assert (await made.execute(arguments, CONTEXT)).text == text
-
-
-def test_what_a_partial_gives_is_not_shown_to_the_model() -> None:
-    made = tool(functools.partial(fetch, key="s3cret"))
-
-    assert "s3cret" not in str(made.spec)
-    assert list(made.spec.input_schema["properties"]) == ["url", "retries"]
 
 
 def test_annotations_in_quotes_are_looked_up_where_they_were_written() -> None:
@@ -178,13 +175,6 @@ def test_annotations_in_quotes_are_looked_up_where_they_were_written() -> None:
         return point
 
     assert properties(place)["several"] == {"type": "array", "items": {"$ref": "#/$defs/Point"}}
-
-
-def test_a_context_whose_type_stands_under_type_checking_is_known_by_its_name() -> None:
-    def look(context: "unknown.ToolContext") -> str:  # type: ignore[name-defined]  # noqa: F821 — as in such a file
-        return context.call_id
-
-    assert read_parameters("f", look).context_name == "context"
 
 
 @table(
@@ -197,6 +187,10 @@ def test_the_context_is_known_by_its_type_whatever_its_name(hint: Any) -> None:
 
     look.__annotations__["here"] = hint
 
+    def checked(context: "unknown.ToolContext") -> str:  # type: ignore[name-defined]  # noqa: F821 — under TYPE_CHECKING
+        return context.call_id
+
+    assert read_parameters("f", checked).context_name == "context"
     assert read_parameters("f", look).context_name == "here"
     assert list(properties(look)) == ["at"]
 
@@ -259,3 +253,92 @@ def test_a_refusal_names_the_tool_the_parameter_and_what_to_do(function: Any, wo
     with pytest.raises(ConfigurationError) as caught:
         tool(name="f", description="d")(function)
     assert words in str(caught.value)
+
+
+GOOGLE = """
+    Search the web.
+
+    Results come from a cache.
+
+    Args:
+        query: Words to look for,
+            quotes included.
+        limit (int, optional): Most hits: 3 by default.
+        *more: Further words.
+
+    Returns:
+        One line a hit.
+"""
+
+NUMPY = """
+    Search the web.
+
+    Results come from a cache.
+
+    Parameters
+    ----------
+    query : str
+        Words to look for,
+        quotes included.
+    limit : int, optional
+        Most hits: 3 by default.
+    *more
+        Further words.
+
+    Returns
+    -------
+    str
+        One line a hit.
+"""
+
+REST = """
+    Search the web.
+
+    Results come from a cache.
+
+    :param query: Words to look for,
+        quotes included.
+    :type query: str
+    :param int limit: Most hits: 3 by default.
+    :param more: Further words.
+    :returns: One line a hit.
+"""
+
+WORDS = {
+    "query": "Words to look for, quotes included.",
+    "limit": "Most hits: 3 by default.",
+    "more": "Further words.",
+}
+
+
+@table("docstring", [GOOGLE, NUMPY, REST])
+def test_each_style_gives_the_parameter_descriptions_and_the_rest(docstring: str) -> None:
+    description, words = split_docstring(cleandoc(docstring))
+
+    assert words == WORDS
+    assert description.startswith("Search the web.\n\nResults come from a cache.\n\n")
+    assert "One line a hit." in description
+    assert "Words" not in description
+    assert "query" not in description
+
+
+@table(
+    "docstring",
+    [
+        "",
+        "Say it: now.",
+        "Show a table.\n\nname: the first column\n:value: the second",
+        "Use arguments wisely.\nArgs are not explained here.",
+        "Parameters\nof the motor.",
+    ],
+)
+def test_other_text_stays_as_it_is(docstring: str) -> None:
+    assert split_docstring(docstring) == (docstring, {})
+
+
+def test_shared_descriptions_and_parameters_without_one() -> None:
+    assert split_docstring("Add.\n\nParameters\n----------\na, b : int\n    A number.\nc : int") == (
+        "Add.",
+        {"a": "A number.", "b": "A number."},
+    )
+    assert split_docstring("Add.\n\nArgs:\n    a:\n    b: A number.\n\nDone.") == ("Add.\n\nDone.", {"b": "A number."})

@@ -26,20 +26,6 @@ async def search_web(query: str, context: ToolContext, limit: int = 3) -> str:
     return f"{query} x{limit}"
 
 
-def test_a_tool_needs_a_description_and_types() -> None:
-    async def wordless(query: str) -> str:
-        return query
-
-    async def untyped(query) -> str:
-        """Does something."""
-        return query
-
-    with pytest.raises(ConfigurationError, match="docstring"):
-        function_tool()(wordless)
-    with pytest.raises(ConfigurationError, match="annotation"):
-        function_tool()(untyped)
-
-
 async def test_a_plain_function_runs_in_a_thread_and_the_loop_continues() -> None:
     loop, seen, open_gate = asyncio.get_running_loop(), list[str](), threading.Event()
 
@@ -161,9 +147,20 @@ def grüße() -> str:
     return ""
 
 
+async def wordless(query: str) -> str:
+    return query
+
+
+async def untyped(query) -> str:
+    """Does something."""
+    return query
+
+
 @table(
     ("function", "words"),
     [
+        (wordless, "docstring"),
+        (untyped, "annotation"),
         (lambda: "x", "a lambda has neither name nor description"),
         (pieces, "tool pieces yields"),
         (later_pieces, "tool later_pieces yields"),

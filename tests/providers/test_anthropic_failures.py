@@ -264,29 +264,20 @@ async def test_an_answer_that_only_pings_is_abandoned() -> None:
     assert (error.kind, "nothing but pings for 0.8 s" in str(error)) == ("timeout", True)
 
 
-@table("address", ["nonsense://%%%", "http://host:port", "just-a-word"])
-async def test_an_invalid_address_is_reported(address: str) -> None:
-    async with asking_at(address) as provider:
-        _, error = await heard(provider.stream(HELLO))
+async def test_what_fails_before_a_request_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in ("nonsense://%%%", "http://host:port", "just-a-word"):
+        async with asking_at(address) as provider:
+            _, error = await heard(provider.stream(HELLO))
+        assert error is not None
+        assert error.kind in ("network", "unavailable")
 
-    assert error is not None
-    assert error.kind in ("network", "unavailable")
-
-
-async def test_a_connection_timeout_is_reported() -> None:
     async with ScriptedMessagesServer() as server, asking(server, connect_timeout=0.0) as provider:
         _, error = await heard(provider.stream(HELLO))
-
     assert error is not None
     assert error.kind == "network"
 
-
-async def test_an_sdk_that_cannot_be_loaded_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tui_agent.providers.anthropic_sdk", None)
-    provider = AnthropicProvider("some-model", api_key="x")
-
-    _, error = await heard(provider.stream(HELLO))
-
+    _, error = await heard(AnthropicProvider("some-model", api_key="x").stream(HELLO))
     assert error is not None
     assert error.kind == "unavailable"
     assert "install tui-agent again" in str(error)
@@ -300,6 +291,7 @@ async def test_no_failure_and_no_log_contains_the_key(caplog: pytest.LogCaptureF
         {"status": 400, "raw_body": leaking},
         {"blocks": [TEXT], "ending": "cut"},
         {"blocks": [TEXT], "ending": "error", "error_message": leaking},
+        {"blocks": [TEXT], "ending": "error", "error_message": leaking, "byte_by_byte": True},
         {"raw_body": leaking, "headers": {"content-type": "text/html"}},
         {"blocks": [{"type": "bytes", "text": f"data: {{{SECRET}\n\n"}]},
     ]

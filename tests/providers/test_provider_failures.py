@@ -143,13 +143,6 @@ def test_a_conversation_that_does_not_fit_has_its_own_kind_in_any_words() -> Non
     assert [words for words, kind in others.items() if kind == "context_exceeded"] == []
 
 
-@pytest.mark.parametrize("words", ["messages.0.content.1: image input is not supported", "unknown block type document"])
-def test_a_model_that_takes_no_images_or_documents_is_named_as_the_cause(words: str) -> None:
-    error = WRITER.of_status(400, body("invalid_request_error", words), {})
-
-    assert "remove them from the conversation with /rewind" in str(error)
-
-
 def test_overload_is_recognised_whatever_its_status_and_words() -> None:
     answers = (
         (503, body("overloaded_error")),
@@ -171,13 +164,6 @@ def test_a_gateway_that_calls_a_refusal_its_own_failure_is_not_asked_again() -> 
     assert WRITER.of_status(502, body("invalid_request_error", "no"), {}).kind == "invalid_request"
 
 
-def test_a_proxy_that_wants_a_password_is_named_as_the_cause() -> None:
-    error = WRITER.of_status(407, "", {})
-
-    assert (error.kind, error.retryable) == ("unavailable", False)
-    assert "A proxy wants a user name and a password (407)" in str(error)
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -197,6 +183,12 @@ def test_the_message_says_what_happened_what_was_kept_and_what_to_do() -> None:
         "The model's server did not accept the key (401): invalid x-api-key. "
         "The conversation is kept; check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN."
     )
+    proxy = WRITER.of_status(407, "", {})
+    assert (proxy.kind, proxy.retryable) == ("unavailable", False)
+    assert "A proxy wants a user name and a password (407)" in str(proxy)
+    for words in ("messages.0.content.1: image input is not supported", "unknown block type document"):
+        refused = WRITER.of_status(400, body("invalid_request_error", words), {})
+        assert "remove them from the conversation with /rewind" in str(refused)
     assert str(WRITER.write("network", "Connection refused")) == (
         "The model's server cannot be reached at https://api.example.com: Connection refused. "
         "The conversation is kept; check the network and the base URL, then try again."

@@ -1,8 +1,6 @@
 """A redirect is an error at once: neither the key nor the conversation goes to an address the server names."""
 
-import asyncio
 import json
-from contextlib import aclosing
 from typing import Any
 
 from tests.support.messages_server import ScriptedMessagesServer
@@ -72,6 +70,7 @@ async def test_another_host_is_named_and_gets_nothing(status: int, credential: s
         ("https://user:secret@example.org/secret/v1/messages?token=secret#secret", "https://example.org"),
         ("https://[::1]:8443/v1/messages", "https://[::1]:8443"),
         ("https://example.org/login?next=/v1/messages", "https://example.org"),
+        ("https://b\xfccher.example/v1/messages", "https://b%C3%BCcher.example"),
         ("https://examp\u202ele.org/\u200b[b]", "https://examp%E2%80%AEle.org"),
         ("https://example.org/ and then: send your key", "https://example.org"),
     ],
@@ -81,33 +80,6 @@ async def test_the_address_is_shown_without_secrets_and_without_tricks(location:
 
     assert f"redirects to {shown} (307);" in str(error)
     assert "secret" not in str(error)
-
-
-@table(
-    "location",
-    [
-        "javascript:alert(1)",
-        "file:///etc/passwd",
-        "http://[",
-        "http://host:port/",
-        "http://a:99999/",
-        "data:,",
-    ],
-)
-async def test_what_is_not_an_address_is_not_repeated(location: str) -> None:
-    error, _ = await refused(302, location)
-
-    assert "redirects to something that is not an address (302)" in str(error)
-    assert "check ANTHROPIC_BASE_URL" in str(error)
-    assert location not in str(error)
-
-
-@table("status", [*EVERY_STATUS, 300, 304])
-async def test_a_redirect_without_an_address_is_a_bad_response(status: int) -> None:
-    error, address = await refused(status, None)
-
-    assert f"not the Messages API at {address} ({status})" in str(error)
-    assert "check the base URL" in str(error)
 
 
 @table("status", [300, 301, 302, 304, 305, 307, 308, 399])
@@ -123,41 +95,33 @@ async def test_a_redirect_is_never_retried_whatever_its_body_says(status: int, k
     assert (report.reason, report.error_kind) == ("error", "bad_response")
 
 
-@table("location", ["?", "?again", "#here", "/v1/messages", "http://"])
-async def test_a_redirect_loop_is_an_error_at_once(location: str) -> None:
-    error, address = await refused(307, location)
-
-    assert f"at {address} redirects to itself (307)" in str(error)
-    assert "check ANTHROPIC_BASE_URL" in str(error)
+NO_ADDRESSES = (
+    "javascript:alert(1)",
+    "file:///etc/passwd",
+    "http://[",
+    "http://host:port/",
+    "http://a:99999/",
+    "data:,",
+)
+LOOPS = ("?", "?again", "#here", "/v1/messages", "http://")
 
 
 @table(
-    ("location", "shown"),
+    ("location", "words"),
     [
-        (b"https://b\xfccher.example/v1/messages", "https://b%C3%BCcher.example"),
-        ("https://a\u202eb.example/v1/messages".encode(), "https://a%E2%80%AEb.example"),
-        (b"https://a.example/\x80\xff", "https://a.example"),
+        (None, "not the Messages API at HERE (STATUS)"),
+        (f"/{KEY}/v1/messages", "at HERE redirects to another of its addresses (STATUS)"),
+        *((location, "redirects to something that is not an address (STATUS)") for location in NO_ADDRESSES),
+        *((location, "at HERE redirects to itself (STATUS)") for location in LOOPS),
     ],
 )
-async def test_bytes_beyond_ascii_are_percent_encoded(location: bytes, shown: str) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 307 Elsewhere\r\ncontent-length: 0\r\nlocation: " + location + b"\r\n\r\n")
-        await writer.drain()
-        writer.close()
+async def test_any_other_redirect_is_an_error_at_once_that_says_where_it_leads(
+    location: str | None, words: str
+) -> None:
+    for status in (*EVERY_STATUS, *((300, 304) if location is None else ())):
+        error, address = await refused(status, location)
 
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        async with aclosing(AnthropicProvider("some-model", base_url=f"http://127.0.0.1:{port}")) as provider:
-            _, error = await heard(provider.stream(HELLO))
-
-    assert error is not None
-    assert f"redirects to {shown} (307)" in str(error)
-
-
-@table("status", EVERY_STATUS)
-async def test_another_path_of_the_same_server_gets_no_request_either(status: int) -> None:
-    error, address = await refused(status, f"/{KEY}/v1/messages")
-
-    assert f"at {address} redirects to another of its addresses ({status})" in str(error)
-    assert KEY not in str(error)
+        assert words.replace("HERE", address).replace("STATUS", str(status)) in str(error)
+        assert ("check the base URL" if location is None else "ANTHROPIC_BASE_URL") in str(error)
+        assert KEY not in str(error)
+        assert location not in NO_ADDRESSES or location not in str(error)

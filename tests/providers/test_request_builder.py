@@ -1,19 +1,27 @@
-"""The fields of a request around its conversation."""
+"""The fields of a request around its conversation, and growing requests, in which nothing is encoded twice."""
 
 import json
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.conversations import conversations
 from tests.support.table import table
 from tests.support.wire_rules import problems_of, read_body
-from tui_agent.protocol.messages import Message, user_message
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    user_message,
+)
 from tui_agent.protocol.provider import ModelRequest, SystemPart
 from tui_agent.protocol.tool import ToolSpec
-from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.request_builder import RequestBuilder, RequestSettings
+from tui_agent.providers import AnthropicProvider, request_builder
+from tui_agent.providers.request_builder import RequestBuilder, RequestSettings, WireConversation
 
 MARK = {"type": "ephemeral"}
 PROMPT = (user_message("hello"),)
@@ -26,29 +34,17 @@ def body_of(request: ModelRequest, **settings: Any) -> dict[str, Any]:
     return json.loads(RequestBuilder(RequestSettings("some-model", 1000, **settings)).build(request))
 
 
-def test_tools_are_sent_in_order_and_the_last_is_marked() -> None:
-    tools = body_of(ModelRequest(PROMPT, tools=TOOLS))["tools"]
-
-    assert [tool["name"] for tool in tools] == ["read", "edit"]
-    assert [tool.get("cache_control") for tool in tools] == [None, MARK]
-    assert tools[0]["input_schema"] == {"type": "object"}
-
-
-def test_stable_parts_of_the_system_prompt_come_first_and_end_with_a_mark() -> None:
+def test_stable_parts_of_the_system_prompt_come_first_and_they_and_the_tools_end_with_a_mark() -> None:
     parts = (SystemPart("a"), SystemPart("now", stable=False), SystemPart("b"), SystemPart("  "))
+    request = ModelRequest(PROMPT, system=parts, tools=TOOLS)
 
-    system = body_of(ModelRequest(PROMPT, system=parts))["system"]
+    body, for_an_hour = body_of(request), json.dumps(body_of(request, cache="1h"))
 
-    assert [part["text"] for part in system] == ["a", "b", "now"]
-    assert [part.get("cache_control") for part in system] == [None, MARK, None]
-
-
-def test_every_mark_of_a_request_has_the_same_lifetime() -> None:
-    request = ModelRequest(PROMPT, system=(SystemPart("a"),), tools=TOOLS)
-
-    text = json.dumps(body_of(request, cache="1h"))
-
-    assert (text.count('"cache_control"'), text.count('"ttl": "1h"')) == (3, 3)
+    assert [part["text"] for part in body["system"]] == ["a", "b", "now"]
+    assert [part.get("cache_control") for part in body["system"]] == [None, MARK, None]
+    assert [(tool["name"], tool.get("cache_control")) for tool in body["tools"]] == [("read", None), ("edit", MARK)]
+    assert body["tools"][0]["input_schema"] == {"type": "object"}
+    assert (for_an_hour.count('"cache_control"'), for_an_hour.count('"ttl": "1h"')) == (3, 3)
 
 
 def test_a_cache_of_an_hour_costs_twice_the_input_to_write() -> None:
@@ -59,28 +55,29 @@ def test_a_cache_of_an_hour_costs_twice_the_input_to_write() -> None:
     assert hour.cache_write_price == 2 * usual.input_price
 
 
-@pytest.mark.parametrize(("budget", "sent"), [(1, 1024), (5000, 5000)])
-def test_a_budget_is_at_least_the_smallest_and_leaves_room_for_the_answer(budget: int, sent: int) -> None:
-    body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form="budget")
+@table(
+    ("form", "budget", "thinking", "effort"),
+    [
+        ("budget", 1, {"type": "enabled", "budget_tokens": 1024}, None),
+        ("budget", 5000, {"type": "enabled", "budget_tokens": 5000}, None),
+        ("budget", 0, {"type": "disabled"}, None),
+        ("adaptive", 0, {"type": "disabled"}, None),
+        ("adaptive", 1, {"type": "adaptive"}, "low"),
+        ("adaptive", 2048, {"type": "adaptive"}, "low"),
+        ("adaptive", 8000, {"type": "adaptive"}, "medium"),
+        ("adaptive", 20_000, {"type": "adaptive"}, "high"),
+        ("adaptive", 90_000, {"type": "adaptive"}, "max"),
+        ("always", 0, None, "low"),
+    ],
+)
+def test_a_budget_of_reasoning_is_sent_in_the_form_of_the_model(
+    form: str, budget: int, thinking: object, effort: str | None
+) -> None:
+    body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form=form)
 
-    assert body["thinking"] == {"type": "enabled", "budget_tokens": sent}
-    assert body["max_tokens"] > sent
-
-
-@table(("budget", "effort"), [(1, "low"), (2048, "low"), (8000, "medium"), (20_000, "high"), (90_000, "max")])
-def test_models_without_a_budget_get_an_effort(budget: int, effort: str) -> None:
-    body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form="adaptive")
-
-    assert body["thinking"] == {"type": "adaptive"}
-    assert body["output_config"] == {"effort": effort}
-
-
-def test_no_budget_at_all_switches_reasoning_off_where_that_is_possible() -> None:
-    request = ModelRequest(PROMPT, thinking_tokens=0)
-
-    assert body_of(request, thinking_form="budget")["thinking"] == {"type": "disabled"}
-    assert body_of(request, thinking_form="adaptive")["thinking"] == {"type": "disabled"}
-    assert body_of(request, thinking_form="always")["output_config"] == {"effort": "low"}
+    assert thinking in (None, body["thinking"])
+    assert body.get("output_config") == (None if effort is None else {"effort": effort})
+    assert body["max_tokens"] > body.get("thinking", {}).get("budget_tokens", 0), "room for the answer"
 
 
 @pytest.mark.slow
@@ -109,3 +106,64 @@ def test_every_request_keeps_the_rules_of_the_api(messages: list[Message]) -> No
     body = RequestBuilder(RequestSettings("m", 10)).build(request)
 
     assert problems_of(read_body(body), resuming=messages[-1].role == "assistant") == []
+
+
+def joined(conversation: WireConversation, messages: list[Message]) -> bytes:
+    return b"".join(conversation.to_json(messages))
+
+
+def sent(conversation: WireConversation, messages: list[Message]) -> list[dict]:
+    return json.loads(b"[" + joined(conversation, messages) + b"]")
+
+
+def answer(*calls: str, text: str = "so") -> AssistantMessage:
+    return AssistantMessage(content=(TextBlock(text=text), *(ToolCall(id=call, name="read") for call in calls)))
+
+
+def result(call_id: str, text: str = "done") -> ToolResultMessage:
+    return ToolResultMessage(call_id=call_id, tool_name="read", content=(TextBlock(text=text),))
+
+
+@pytest.mark.slow
+@given(conversations(max_turns=5))
+def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Message]) -> None:
+    growing = WireConversation()
+    for length in range(1, len(messages) + 1):
+        step = joined(growing, messages[:length])
+
+        assert step == joined(WireConversation(), messages[:length])
+
+
+@pytest.mark.slow
+@given(conversations(max_turns=4), conversations(max_turns=4), st.data())
+def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Message], data: st.DataObject) -> None:
+    conversation = WireConversation()
+    joined(conversation, old)
+    kept = old[: data.draw(st.integers(0, len(old)))]
+
+    assert joined(conversation, kept + new) == joined(WireConversation(), kept + new)
+    assert joined(conversation, old) == joined(WireConversation(), old)
+
+
+def test_a_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    real = request_builder.blocks_of
+    monkeypatch.setattr(request_builder, "blocks_of", lambda message: seen.append(message.id) or real(message))
+    messages: list[Message] = [user_message("go")]
+    conversation = WireConversation()
+
+    for step in range(30):
+        messages += [answer(f"c{step}"), result(f"c{step}")]
+        joined(conversation, messages)
+
+    assert sorted(seen) == sorted(message.id for message in messages)
+
+
+def test_the_two_newest_user_turns_carry_cache_marks() -> None:
+    messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
+
+    wire = sent(WireConversation(), messages)
+
+    marked = [n for n, message in enumerate(wire) for block in message["content"] if "cache_control" in block]
+    assert marked == [4, 6]
+    assert wire[6]["content"][-1]["cache_control"] == {"type": "ephemeral"}

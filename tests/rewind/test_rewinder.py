@@ -78,29 +78,20 @@ async def test_a_rewind_is_published_and_returns_the_message_as_draft(shop: Kept
     assert (rewound.conversation, rewound.removed, rewound.files, rewound.left) == (True, 4, ("new.py",), ())
 
 
-async def test_a_rewind_of_files_informs_the_model(shop: Kept) -> None:
+@pytest.mark.parametrize(("scope", "content"), [("files", "one\n"), ("conversation", "one\nmore\n")])
+async def test_a_rewind_of_files_or_of_the_conversation_alone_informs_the_model(
+    shop: Kept, scope: Scope, content: str
+) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
-    before = tuple(shop.loop.history.messages())
+    before = shop.loop.history.messages()
 
-    assert await go_back(shop, "first", "files") == ()
+    assert await go_back(shop, "first", scope) == ()
 
-    assert shop.state["price.py"][0] == "one\n"
+    assert shop.state["price.py"][0] == content
     *kept, notice = shop.loop.history.messages()
-    assert tuple(kept) == before
+    assert kept == (list(before) if scope == "files" else [])
     assert isinstance(notice, UserMessage)
-    assert notice.kind == "notice"
-    assert "price.py" in notice.text
-
-
-async def test_a_rewind_of_the_conversation_names_the_unchanged_files(shop: Kept) -> None:
-    await shop.ask("first", call("bash", command="echo more >> price.py"))
-
-    assert await go_back(shop, "first", "conversation") == ()
-
-    assert shop.state["price.py"][0] == "one\nmore\n"
-    (notice,) = shop.loop.history.messages()
-    assert isinstance(notice, UserMessage)
-    assert "price.py" in notice.text
+    assert (notice.kind, "price.py" in notice.text) == ("notice", True)
 
 
 async def test_a_file_someone_else_changed_since_is_left_alone_and_shown(shop: Kept) -> None:

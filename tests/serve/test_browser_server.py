@@ -197,6 +197,16 @@ async def test_sizes_have_limits_and_what_no_client_sends_is_dropped() -> None:
         assert "quit" not in page.shown
         assert "binary" not in page.shown
 
+        async def flood() -> None:
+            for number in range(2_000):
+                await page.type(f"<{number}>" + "x" * 500)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(flood())
+            await page.wait_for("<1999>x{500}$")
+        places = [page.shown.index(f"<{number}>") for number in range(2_000)]
+        assert places == sorted(places), "a flood of input arrives in order"
+
 
 async def test_a_message_that_is_too_large_ends_the_connection_and_its_app() -> None:
     async with serving() as client, client.page() as page:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.agent.fakes import FakePolicy
 from tests.rewind.sessions import kept_session, state_of_tree
 from tests.session.crashes import Scene
-from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded
+from tests.session.real_agents import agent_for, bus_for, recorded
 from tests.support.transcript_checks import validate_events, validate_history
 from tests.support.wire_rules import problems_of, read_body
 from tui_agent.agent import AgentLoop
@@ -78,7 +79,7 @@ async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None
             left = session.resumable_conversation if asks else None
             changes: dict[str, Any] = {}
             if asks:
-                changes = {"policy": AskingPolicy(), "gate": ApprovalGate(interactive=True)}
+                changes = {"policy": FakePolicy(), "gate": ApprovalGate(interactive=True)}
                 changes |= {"history": left.messages, "open_calls": left.calls} if left else {}
             agent = agent_for(
                 session,

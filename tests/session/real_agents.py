@@ -5,47 +5,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.agent.fakes import FakePolicy
 from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.function_tool import function_tool
 from tui_agent.protocol.messages import JsonObject, Message
-from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Tool, ToolContext
 from tui_agent.providers import ScriptedProvider
 from tui_agent.session import JournalWriter, StoredSession
 
 
-class AskingPolicy:
-    """Asks about every call that is not read-only."""
-
-    def __init__(self, mode: PermissionMode = PermissionMode.ASK) -> None:
-        self.mode = mode
-
-    def set_mode(self, mode: PermissionMode) -> None:
-        self.mode = mode
-
-    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
-        return None
-
-    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
-        allowed = self.mode is PermissionMode.ALLOW or tool.is_read_only(arguments)
-        return PermissionDecision(decision="allow" if allowed else "ask", source="mode", reason="nobody decided yet")
-
-    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
-        return None
-
-    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-        rule = self.grant_rule(tool, arguments)
-        return () if rule is None else (rule,)
-
-    def grant(self, rule: str, scope: GrantScope) -> None:
-        raise ConfigurationError("not here")
-
-
-class TrialPolicy(AskingPolicy):
+class TrialPolicy(FakePolicy):
     """Lets every command run in a trial; asks about all changes."""
 
     def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
@@ -97,7 +70,7 @@ def agent_for(
             provider=provider,
             tools=tools_for(effects, changes.pop("before_effects", _at_once)),
             bus=bus,
-            policy=changes.pop("policy", AskingPolicy(PermissionMode.ALLOW)),
+            policy=changes.pop("policy", FakePolicy(PermissionMode.ALLOW)),
             gate=changes.pop("gate", ApprovalGate()),
             history=changes.pop("history", session.messages),
             waiting=session.waiting,

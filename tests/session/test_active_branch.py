@@ -1,20 +1,14 @@
 """Events that are valid after rewinds, compared with a naive model, and in whole sessions."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.played_sessions import PlayedRun, play, played_sessions
-from tests.support.examples import examples
-from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import Noticed, SessionRewound
 from tui_agent.protocol.messages import user_message
 from tui_agent.session.event_folds import active_events
-from tui_agent.session.history_fold import messages_of
 
 
 def back(to_seq: int, seq: int, *, conversation: bool = True, says: str = "") -> SessionRewound:
@@ -54,19 +48,3 @@ def test_a_rewind_of_files_alone_keeps_the_conversation() -> None:
     envelopes = [*told([None, None]), Envelope(back(0, 3, conversation=False), 3, 0, 0.0, Origin())]
 
     assert active_events(envelopes) == envelopes
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(40))
-@given(played_sessions, st.data())
-def test_any_rewind_leaves_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
-    envelopes = play(script)
-    last = envelopes[-1]
-    for _ in range(data.draw(st.integers(1, 3))):
-        seq = envelopes[-1].seq + 1
-        event = back(data.draw(st.integers(0, seq)), seq, says=data.draw(st.sampled_from(["", "files stayed"])))
-        envelopes.append(Envelope(event, seq, last.ts, last.mono, Origin(session_id=last.origin.session_id)))
-        more = play(script)[: data.draw(st.integers(0, 30))]
-        envelopes += [replace(one, seq=seq + place) for place, one in enumerate(more, start=1)]
-
-    validate_history(messages_of(envelopes))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.agent.fakes import FakePolicy
 from tests.session.folded import same_conversation, stored
-from tests.session.real_agents import AskingPolicy
 from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, RetryPolicy
@@ -82,7 +82,7 @@ class Session:
             tools=self.tools(),
             system="",
             bus=bus,
-            policy=AskingPolicy(),
+            policy=FakePolicy(),
             gate=ApprovalGate(interactive=True),
             history=session.messages if end is None else end.messages,
             open_calls=() if end is None else end.calls,

@@ -2,8 +2,10 @@
 
 import asyncio
 import random
+import resource
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -283,6 +285,26 @@ async def test_events_lost_at_the_end_are_counted(path: Path) -> None:
     assert recorder.error is not None
     assert recorder.lost > 10
     assert not path.exists()
+
+
+async def test_a_real_limit_on_the_files_size_is_survived(bus: EventBus, path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        async with JournalWriter(bus, path) as recorder:
+            player = Player(bus)
+            player.begin()
+            while recorder.error is None:
+                player.play((PlayedRun(),))
+                with suppress(SessionError):
+                    await recorder.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    contents = read_journal(path)
+    assert recorder.lost > 0
+    assert 10_000 < contents.size <= 20_000
+    assert len(contents.problems) <= 1
 
 
 @pytest.mark.slow

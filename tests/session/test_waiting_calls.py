@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agent.fakes import FakePolicy
 from tests.session.folded import same_conversation, stored
-from tests.session.played_sessions import SESSION, PlayedRun, Player, played_sessions
-from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
+from tests.session.played_sessions import PlayedRun, play, played_sessions
+from tests.session.real_agents import agent_for, bus_for, recorded, said
 from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.agent import AgentLoop
 from tui_agent.context import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
-from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import ApprovalRequested, ToolEnded, ToolStarted
 from tui_agent.protocol.messages import JsonObject, TextBlock, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
@@ -100,7 +101,7 @@ class Desk:
         left = session.resumable_conversation
         history = ConversationHistory(session.messages if left is None else left.messages)
         made = {
-            "policy": AskingPolicy(),
+            "policy": FakePolicy(),
             "gate": ApprovalGate(interactive=True),
             "open_calls": left.calls if left else (),
         }
@@ -226,12 +227,7 @@ async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
 def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     script: tuple[PlayedRun, ...], data: st.DataObject
 ) -> None:
-    bus = EventBus(Origin(session_id=SESSION))
-    with bus.subscribe(merge=False) as heard:
-        player = Player(bus)
-        player.begin()
-        player.play(script)
-        told = heard.drain()
+    told = play(script)
     asking = [place for place, envelope in enumerate(told, 1) if isinstance(envelope.event, ApprovalRequested)]
     part = told[: data.draw(st.sampled_from(asking or [len(told)]))]
 
@@ -254,7 +250,7 @@ def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     ]
 
 
-class FirstAsks(AskingPolicy):
+class FirstAsks(FakePolicy):
     """Asks about the first trace only."""
 
     def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:

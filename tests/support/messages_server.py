@@ -8,8 +8,8 @@ async with ScriptedMessagesServer([{"blocks": [{"type": "text", "text": "Hello"}
 ```
 
 In another process: `python -m tests.support.messages_server SCRIPT.json`, where the file contains a list of replies. It
-prints one JSON line with port, address and token, and serves until it is terminated. Tests control it over HTTP:
-`GET /control/requests`, `POST /control/release/NAME`, `GET /control/reached/NAME` (answers once the pause is reached).
+prints one JSON line with address and token, and serves until it is terminated. `GET /control/requests` answers with
+all requests so far.
 """
 
 import asyncio
@@ -219,8 +219,9 @@ class ScriptedMessagesServer(LoopbackServer):
         return error_body(kind, message)
 
     async def _answer_request(self, request: HttpRequest, reply: HttpReply) -> None:
-        if request.target.startswith("/control/"):
-            await self._control(request, reply)
+        if request.target == "/control/requests":
+            # A test's question to a server in another process.
+            await reply.send_json(200, {"requests": [one.to_json() for one in self.requests]})
         elif self.token not in (request.headers.get("x-api-key"), _bearer(request)):
             await reply.send_json(401, error_body("authentication_error", "invalid x-api-key"))
         elif request.method == "GET" and request.target.partition("?")[0] == "/v1/models":
@@ -239,15 +240,6 @@ class ScriptedMessagesServer(LoopbackServer):
         else:
             data = [{"type": "model", "id": name, "display_name": name} for name in self.models]
             await reply.send_json(200, {"data": data, "has_more": False, "first_id": None, "last_id": None})
-
-    async def _control(self, request: HttpRequest, reply: HttpReply) -> None:
-        """Answer a test's question to a server in another process."""
-        _, _, verb, *rest = request.target.split("/")
-        if verb == "release":
-            self.release(rest[0])
-        elif verb == "reached":
-            await self.reached(rest[0])
-        await reply.send_json(200, {"requests": [one.to_json() for one in self.requests]} if verb == "requests" else {})
 
     async def _answer_scripted(self, request: HttpRequest, reply: HttpReply) -> None:
         record = await self._record(request)
@@ -386,7 +378,7 @@ async def _serve(script: list[Any]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, done.set)
     async with ScriptedMessagesServer(script) as server:
-        print(json.dumps({"port": server.port, "base_url": server.base_url, "token": server.token}), flush=True)
+        print(json.dumps({"base_url": server.base_url, "token": server.token}), flush=True)
         await done.wait()
 
 

@@ -65,9 +65,7 @@ class ScriptedOpenAiServer(ScriptedMessagesServer):
 
     async def _answer_request(self, request: HttpRequest, reply: HttpReply) -> None:
         self._path = request.target
-        if request.target.startswith("/control/"):
-            await self._control(request, reply)
-        elif self.needs_key and request.headers.get("authorization") != f"Bearer {self.token}":
+        if self.needs_key and request.headers.get("authorization") != f"Bearer {self.token}":
             await reply.send_json(401, self.error_body("invalid_request_error", "Incorrect API key provided"))
         elif request.method == "GET" and request.target == "/v1/models":
             await self._list_models(reply)

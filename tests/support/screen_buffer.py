@@ -96,10 +96,6 @@ class ScreenBuffer:
                 return row[place + at][1]
         return None
 
-    def look_at(self, row: int, column: int) -> str:
-        """Return the style of a cell, for comparisons only."""
-        return self._cells[row][column][1]
-
     def resize(self, columns: int, rows: int) -> None:
         """Change the size; the screen is empty until the program draws."""
         self.columns, self.rows = columns, rows

@@ -10,7 +10,7 @@ from pydantic import Field
 from tests.support.table import table
 from tui_agent import Agent, ScriptedProvider, Workspace, call, default_tools, reply
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 from tui_agent.tools import BUILT_IN_TOOLS, ToolSetup
 from tui_agent.tools.typed_tool import Arguments, PathText, TypedTool
 
@@ -72,22 +72,10 @@ class GreetTool(TypedTool[GreetArguments]):
     def __init__(self) -> None:
         super().__init__("greet", "Greets somebody.", GreetArguments)
 
-    def call_is_read_only(self, args: GreetArguments) -> bool:
-        return args.name == "reader"
-
     def call_accesses(self, args: GreetArguments) -> Accesses:
         if args.name == "broken":
             raise ToolError("no such path")
         return Accesses()
-
-    def call_subject(self, args: GreetArguments) -> Subject:
-        return PathSubject(args.name, "read")
-
-    def call_timeout(self, args: GreetArguments) -> Timeout:
-        return 3.0
-
-    def call_summary(self, args: GreetArguments) -> str:
-        return f"{args.name}\n{args.times}"
 
     async def call_preview(self, args: GreetArguments) -> Preview:
         if args.name == "broken":

@@ -2,20 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.execution.kit import call, run
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.file_states import ContentStore
 from tui_agent.tools.workspace import ChangingCalls
 from tui_agent.workbench.built_in_tools import built_in_tools
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "work").mkdir()
-    return (tmp_path / "work").resolve()
 
 
 async def test_an_edit_knows_what_an_own_command_changed(root: Path) -> None:

@@ -1,11 +1,10 @@
 """Replacement works like `str.replace` but keeps the file's line endings; its errors help to correct the call."""
 
-import re
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.text_match import replace_text
 
@@ -66,24 +65,28 @@ def error_of(text: str, old: str) -> str:
     return str(caught.value)
 
 
-def test_an_ambiguous_place_is_named_by_its_lines() -> None:
-    assert "occurs 2 times, at lines 1, 3; include more" in error_of("x\ny\nx\n", "x")
-    assert re.search(r"at lines 1, 2, .*, 10 and 5 more", error_of("x\n" * 15, "x"))
-
-
-def test_copied_line_numbers_are_recognised() -> None:
-    assert "remove the line number and the tab" in error_of(
-        "def f():\n    pass\n", "     1\tdef f():\n     2\t    pass"
-    )
-
-
-def test_lines_that_differ_only_in_whitespace_are_shown() -> None:
-    words = error_of("x\n\tif a:\n\t\tpass\ny\n", "\n    if a:\n        pass\n")
-
-    words_and_lines = (
-        "lines 2 to 3 differ from it only in whitespace (they have U+0009):\n     2\t\tif a:\n     3\t\t\tpass"
-    )
-    assert words_and_lines in words
+@table(
+    ("text", "old", "words"),
+    [
+        ("x\ny\nx\n", "x", "occurs 2 times, at lines 1, 3; include more"),
+        ("x\n" * 15, "x", "at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 5 more"),
+        ("def f():\n    pass\n", "     1\tdef f():\n     2\t    pass", "remove the line number and the tab"),
+        (
+            "x\n\tif a:\n\t\tpass\ny\n",
+            "\n    if a:\n        pass\n",
+            "lines 2 to 3 differ from it only in whitespace (they have U+0009):\n     2\t\tif a:\n     3\t\t\tpass",
+        ),
+        (
+            "alpha = 1\nbeta = 2\nalpha2 = 3\n",
+            "alpha = 9\nmore",
+            "most similar to its first line:\n     1\talpha = 1\n     3\talpha2 = 3",
+        ),
+        ("abc\n", "zzzzzz", "nor any line similar to its first line"),
+        ("abc\n", "\n\n\n", "nor any line similar to its first line"),
+    ],
+)
+def test_the_error_helps_to_find_the_place(text: str, old: str, words: str) -> None:
+    assert words in error_of(text, old)
 
 
 LOOKALIKES = {
@@ -142,14 +145,3 @@ def test_forms_of_letters_and_letters_of_another_alphabet_are_named() -> None:
 
     assert {case: said for case, said in words.items() if f"line 1 has {cases[case]}" not in said} == {}
     assert " has " not in error_of("größer = 1\n", "größte = 12")
-
-
-def test_the_most_similar_lines_are_shown_in_order() -> None:
-    words = error_of("alpha = 1\nbeta = 2\nalpha2 = 3\n", "alpha = 9\nmore")
-
-    assert words.endswith("most similar to its first line:\n     1\talpha = 1\n     3\talpha2 = 3")
-
-
-def test_the_error_says_if_no_line_is_similar() -> None:
-    assert "nor any line similar to its first line" in error_of("abc\n", "zzzzzz")
-    assert "nor any line similar to its first line" in error_of("abc\n", "\n\n\n")

@@ -9,7 +9,6 @@ from tests.tools.calls import call, details_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.glob_tool import MOST_SHOWN, GlobTool
-from tui_agent.tools.search import file_listing
 from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 
@@ -94,19 +93,17 @@ async def test_what_a_pattern_names_is_found_and_ignored_files_are_counted(glob:
     assert found == NAMED
 
 
-async def test_an_absolute_pattern_sets_the_directory(glob: GlobTool, tree: Path) -> None:
+async def test_an_absolute_pattern_and_one_from_home_set_the_directory(
+    glob: GlobTool, tree: Path, clean_environment: Path
+) -> None:
+    (clean_environment / "notes.txt").touch()
+    assert (await call(glob, pattern="~/*.txt")).text == f"{clean_environment}/notes.txt"
+    assert glob.subject({"pattern": "~/*.txt"}) == PathSubject(str(clean_environment), "search", leaves_out_denied=True)
     assert (await call(glob, pattern=f"{tree}/src/**/*.py")).text == "src/b.py\nsrc/deep/c.py"
     assert (await call(glob, pattern=f"{tree}/a.py")).text == "a.py"
     assert glob.accesses({"pattern": f"{tree}/src/**/*.py"}) == Accesses(searches=frozenset({tree / "src"}))
     assert glob.subject({"pattern": "/etc/*.conf"}) == PathSubject("/etc", "search", leaves_out_denied=True)
     assert glob.subject({"pattern": "/*.conf"}) == PathSubject("/", "search", leaves_out_denied=True)
-
-
-async def test_a_pattern_from_home_is_judged_by_its_directory(glob: GlobTool, clean_environment: Path) -> None:
-    (clean_environment / "notes.txt").touch()
-
-    assert (await call(glob, pattern="~/*.txt")).text == f"{clean_environment}/notes.txt"
-    assert glob.subject({"pattern": "~/*.txt"}) == PathSubject(str(clean_environment), "search", leaves_out_denied=True)
 
 
 async def test_too_many_files_are_cut(glob: GlobTool, root: Path) -> None:
@@ -121,13 +118,6 @@ async def test_too_many_files_are_cut(glob: GlobTool, root: Path) -> None:
         "files": MOST_SHOWN + 5,
         "complete": True,
     }
-
-
-async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_listing, "_LISTING_SIZE", 5)
-    monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
-
-    assert "[the listing is incomplete because it took too long" in (await call(glob, pattern="*")).text
 
 
 @table(

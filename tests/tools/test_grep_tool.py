@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import SHOWN_CHARACTERS, SHOWN_WIDTH, GrepTool, matching_lines
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search import file_listing
@@ -169,11 +170,15 @@ async def test_errors_are_clear(grep: GrepTool, tree: Path, arguments: dict[str,
         await call(grep, **arguments)
 
 
-async def test_an_incomplete_search_says_so(grep: GrepTool, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_incomplete_search_or_listing_says_so(
+    grep: GrepTool, workspace: Workspace, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_listing, "_LISTING_SIZE", 5)
     monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
 
     assert "[the search is incomplete because it took too long" in (await call(grep, pattern="foo")).text
+    listed = await call(GlobTool(workspace), pattern="*")
+    assert "[the listing is incomplete because it took too long" in listed.text
 
 
 def shown_lines(workspace: Workspace, hits: dict[str, dict[int, int]], context: int = 0) -> list[str]:

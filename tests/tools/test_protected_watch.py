@@ -1,6 +1,8 @@
 """Protected files that a command changes are found after it, at any depth, reported and undoable (promise 10)."""
 
+import asyncio
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -115,26 +117,38 @@ async def test_a_change_can_be_undone(bash: BashTool, root: Path, warnings: list
     assert "A warning shows this to the user, who can undo it]" in result.text
 
 
-async def test_hooks_behind_a_link_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
-    (root / "h").mkdir()
-    (root / ".git" / "hooks" / "pre-push.sample").unlink()
-    (root / ".git" / "hooks").rmdir()
-    (root / ".git" / "hooks").symlink_to("../h")
+async def test_many_changes_are_counted_and_without_a_session_nothing_is_undone(
+    bash: BashTool, root: Path, tmp_path: Path, warnings: list[str]
+) -> None:
+    await call(bash, command="for i in {1..9}; do mkdir d$i; echo x > d$i/.git; done")
+    assert warnings[0].count(".git created") == 4
+    assert "and 5 more changes" in warnings[0]
 
-    await call(bash, command="echo evil > h/pre-commit")
+    files = ProtectedTree(root).files
+    without = Workspace(root, spool_dir=tmp_path / "other", protected_files=files, warn_of_protected=warnings.append)
+    recorded = Recorded()
+    again = BashTool(without, is_read_only_command=lambda _: False)
+    result = await call(again, recorded, command="mkdir s; echo x > s/.git")
+    assert result.text == "[this command changed protected files: s/.git created. A warning shows this to the user]"
+    assert warnings[1:] == ["A command changed protected files: s/.git created."]
+    assert recorded.data == []
 
-    assert warnings == [
-        "A command changed protected files: h/pre-commit created. Press ctrl+u on its row to undo that."
-    ]
 
+@pytest.mark.parametrize(
+    ("before", "command", "words"),
+    [
+        ("mkdir h; rm -r .git/hooks; ln -s ../h .git/hooks", "echo evil > h/pre-commit", "h/pre-commit created"),
+        ("mkdir shared; echo ../../shared > repo/.git/commondir", "echo evil > shared/config", "shared/config created"),
+    ],
+)
+async def test_hooks_behind_a_link_and_shared_settings_are_watched(
+    bash: BashTool, root: Path, warnings: list[str], before: str, command: str, words: str
+) -> None:
+    await asyncio.to_thread(subprocess.run, ["bash", "-c", before], cwd=root, check=True)
 
-async def test_settings_that_a_repository_shares_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
-    (root / "shared").mkdir()
-    (root / "repo" / ".git" / "commondir").write_text("../../shared\n", "utf-8")
+    await call(bash, command=command)
 
-    await call(bash, command="echo evil > shared/config")
-
-    assert "shared/config created" in warnings[0]
+    assert warnings == [f"A command changed protected files: {words}. Press ctrl+u on its row to undo that."]
 
 
 @pytest.mark.parametrize(

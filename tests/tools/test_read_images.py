@@ -40,12 +40,24 @@ def test_an_image_is_recognised_and_measured(kind: str, options: dict[str, objec
     assert size_of_image(content, media_type, "x") == (7, 5)
 
 
-@table("kind", ["PNG", "JPEG", "GIF", "WEBP"])
-def test_a_cut_image_is_refused(kind: str) -> None:
-    content = image(kind)[: 11 if kind != "GIF" else 7] + (b"" if kind != "WEBP" else b"P")
-
+@table(
+    ("kind", "content"),
+    [
+        ("png", image("PNG")[:11]),
+        ("png", image("PNG")[:-12]),
+        ("gif", image("GIF")[:7]),
+        ("gif", b"GIF89a" + struct.pack("<HH", 0, 5)),
+        ("webp", image("WEBP")[:11] + b"P"),
+        ("jpeg", image("JPEG")[:11]),
+        ("jpeg", b"\xff\xd8\xff\xff\xd0\xffX"),
+        ("jpeg", b"\xff\xd8\x00\x00"),
+        ("jpeg", b"\xff\xd8\xff\xd9"),
+        ("jpeg", b"\xff\xd8" + b"\xff" * 50),
+    ],
+)
+def test_a_cut_or_broken_image_is_refused(kind: str, content: bytes) -> None:
     with pytest.raises(ToolError, match="damaged or incomplete"):
-        size_of_image(content, f"image/{kind.lower()}", "x")
+        size_of_image(content, f"image/{kind}", "x")
 
 
 # --- scaling ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The read tool on real files."""
 
+import asyncio
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -56,6 +57,19 @@ async def test_a_small_file_is_opened_read_and_closed_in_one_change_of_threads(
     await call(read, path="a.txt")
 
     assert len(submitted) == changes
+
+
+@pytest.mark.slow
+async def test_reading_does_not_hold_up_the_loop(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_bytes(b"line\n" * 5_000_000)
+    ticks = 0
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call(read, path="a.txt"))
+        while not task.done():
+            ticks += 1
+            await asyncio.sleep(0)
+
+    assert ticks > 5
 
 
 async def test_pages_say_how_to_continue(read: ReadTool, root: Path) -> None:

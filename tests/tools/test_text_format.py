@@ -60,23 +60,17 @@ def test_utf_8_is_always_recognised(text: str) -> None:
     assert form.encode(form.decode(text.encode())) == text.encode()
 
 
-def test_a_character_cut_by_the_end_of_the_sample_is_valid() -> None:
+def test_a_cut_character_is_valid_a_nul_near_the_start_is_binary_and_half_a_character_an_error() -> None:
     sample = b"a" * (SAMPLE_SIZE - 1) + "ä".encode()[:1]
 
     assert format_of(sample).encoding == "utf-8"
     assert format_of(sample[1:]).encoding == "cp1252"
-
-
-def test_a_text_that_cannot_be_decoded_is_an_error() -> None:
-    with pytest.raises(ToolError, match="not valid UTF-16-LE"):
-        TextFormat("utf-16-le", codecs.BOM_UTF16_LE).decode(codecs.BOM_UTF16_LE + b"a")
-
-
-def test_a_nul_near_the_start_makes_a_file_binary() -> None:
     assert is_binary(b"abc\0def")
     assert not is_binary(b"abc" * 5000 + b"\0")
     assert not is_binary(codecs.BOM_UTF16_LE + b"a\0")
     assert is_binary("text".encode("utf-32"))
+    with pytest.raises(ToolError, match="not valid UTF-16-LE"):
+        TextFormat("utf-16-le", codecs.BOM_UTF16_LE).decode(codecs.BOM_UTF16_LE + b"a")
 
 
 @table("encoding", ["iso2022_jp", "iso2022_jp_2", "iso2022_kr"])

@@ -44,12 +44,6 @@ class Tree:
         return None if state is None else content_of(state, self.contents)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "root").mkdir()
-    return tmp_path / "root"
-
-
 def tree_of(root: Path, *, in_git: bool) -> Tree:
     (root / "a.txt").write_text("a\n")
     (root / "b.txt").write_text("b\n")

@@ -234,6 +234,8 @@ async def test_what_still_runs_ends_with_the_trial_and_is_named(bash: BashTool) 
     assert result.text.startswith("started\n")
     assert "still running in the background: sleep" in result.text
     assert "run_in_background" in result.text
+    with pytest.raises(ToolError, match="runs outside only"):
+        await run(bash, "sleep 1", run_in_background=True)
 
 
 async def test_searches_of_tmp_look_where_commands_look(bash: BashTool, workspace: Workspace, trials: Trials) -> None:

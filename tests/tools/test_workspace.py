@@ -13,7 +13,7 @@ from tui_agent.tools.file_errors import is_directory_error, missing_file_error, 
 from tui_agent.tools.workspace import Workspace
 
 
-def test_names_are_resolved_from_the_root_through_every_link(
+def test_names_are_resolved_from_the_root_through_every_link_and_shown_relative_to_it(
     workspace: Workspace, root: Path, clean_environment: Path
 ) -> None:
     (root / "deep" / "er").mkdir(parents=True)
@@ -25,9 +25,6 @@ def test_names_are_resolved_from_the_root_through_every_link(
     assert workspace.resolve("/etc/../usr") == Path("/usr")
     assert (workspace.given("~/x"), workspace.given("src/~x")) == (f"{clean_environment}/x", "src/~x")
     assert workspace.resolve("~/x") == clean_environment / "x"
-
-
-def test_paths_are_shown_relative_to_the_root_by_components(workspace: Workspace, root: Path) -> None:
     assert workspace.display(root / "a" / "b.py") == "a/b.py"
     assert workspace.display(root) == "."
     assert workspace.display(Path(f"{root}-evil/x")) == f"{root}-evil/x"

@@ -102,19 +102,3 @@ async def test_the_page_opens_at_once_and_shows_what_the_endpoint_lists_when_it_
         assert [item.id for item in page.all_items] == ["first", "second"]
         await on.pilot.press(*"second", "enter")
         await on.until(lambda: ("second", True) in names(models))
-
-
-async def test_the_page_says_why_the_endpoint_lists_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with (
-        ScriptedMessagesServer() as server,
-        models_of(server, tmp_path, monkeypatch) as (models, _),
-        stage() as on,
-    ):
-        on.chat.bridge.bench = bench_of(on.loop, on.bus, models=models)
-        await on.say("/model")
-        await on.until(lambda: isinstance(on.app.screen, ChooserPage))
-        view = on.app.screen.query_one("#items-state", RowsView)
-        await on.until(lambda: (line := view.line_at(0)) is not None and "has no list of models" in line.plain)
-        page = on.app.screen
-        assert isinstance(page, ChooserPage)
-        assert [item.id for item in page.all_items] == ["first"]

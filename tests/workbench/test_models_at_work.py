@@ -13,6 +13,7 @@ from tests.support.table import table
 from tests.tools.web.conftest import Site, site
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.agent import RetryPolicy
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
 from tui_agent.providers.demo.demo_server import block_frames, error_body, frame
 from tui_agent.tools.page_tools import FetchTool
@@ -119,7 +120,7 @@ async def test_a_notice_says_once_which_field_is_left_out(tmp_path: Path) -> Non
     ]
 
 
-async def test_a_side_question_leaves_nothing_but_its_cost(tmp_path: Path) -> None:
+async def test_a_side_question_leaves_nothing_but_its_cost_and_says_why_it_failed(tmp_path: Path) -> None:
     def answer(body: Any) -> str:
         return "It rounds **twice**." if body["model"] == "tiny" else "I changed price.py."
 
@@ -143,6 +144,10 @@ async def test_a_side_question_leaves_nothing_but_its_cost(tmp_path: Path) -> No
     assert len(events) == 1
     assert after.cost == pytest.approx((before.cost or 0) + (answered.cost or 0))  # pyright: ignore[reportUnknownMemberType]
     assert "twice" not in str(server.bodies[2]["messages"])
+
+    async with FussyServer() as server, engine_with(server, tmp_path, models={"small": "nowhere/x"}) as bench:
+        with pytest.raises(ToolError, match="no provider 'nowhere'"):
+            await bench.aside("Why?", print)
 
 
 # --- the web ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import re
 import sys
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +10,11 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
-from tui_agent.protocol.endpoint import CLOUDS, Endpoint
+from tui_agent.protocol.endpoint import Endpoint
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.model_catalog import shipped_profiles
-from tui_agent.settings import Locations, ProjectTrust, Settings, load_settings
+from tui_agent.settings import Settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.model_list import listed_models
 from tui_agent.workbench.configuration.named_endpoints import missing_extra, target_of
@@ -53,13 +51,6 @@ async def test_an_endpoint_gets_its_own_key_and_none_of_another(
         assert "canary" not in str(headers)
         assert headers.get("authorization") == ("Bearer sk-of-box" if own_key else None)
         assert headers["x-title"] == "me"
-
-
-async def test_a_key_that_is_not_set_is_named_and_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
-    async with AsyncExitStack() as stack:
-        with pytest.raises(ConfigurationError, match="no key for openrouter: set OPENROUTER_API_KEY"):
-            ProviderBuilder(stack).build(settings(model="openrouter/qwen/qwen3-coder"))
 
 
 def test_an_address_of_ones_own_does_not_get_the_key_of_the_profile() -> None:
@@ -133,34 +124,6 @@ def test_window_price_and_thinking_come_from_the_settings() -> None:
     assert (free.info.max_output_tokens, free.info.thinking, free.info.cost_of(usage)) == (100, "none", None)
     rows = [(fact.provider, fact.name, fact.price, fact.is_current) for fact in listed_models(chosen, target.info)]
     assert rows[:2] == [("box", "box/m", "$1.00 in, $4.00 out", True), ("box", "box/free", "no price", False)]
-
-
-def test_a_project_chooses_no_endpoint(tmp_path: Path) -> None:
-    folder = tmp_path / ".tui-agent"
-    folder.mkdir()
-    text = 'model = "ollama/x"\n[providers.box]\nbase_url = "http://evil"\n[models]\nsmall = "ollama/y"\n'
-    text += "[web]\nsearch = true"
-    (folder / "config.toml").write_text(text)
-    loaded = load_settings(
-        Locations(tmp_path / "c", tmp_path / "s"),
-        project=tmp_path,
-        trust=ProjectTrust(allows=True),
-        environment={},
-    )
-
-    assert loaded.settings == Settings()
-    assert [line.split("`")[1] for line in loaded.ignored] == ["providers", "models.small", "web.search", "model"]
-
-
-def test_every_shipped_profile_is_complete() -> None:
-    assert set(shipped_profiles()) == {
-        *("anthropic", "ollama", "llamacpp", "vllm", "lmstudio", "sglang", "openrouter", "litellm", "openai"),
-        *("bedrock", "vertex", "foundry"),
-    }
-    for profile in shipped_profiles().values():
-        assert profile.endpoint.base_url or profile.endpoint.kind in CLOUDS
-        assert profile.endpoint.count_tokens is not None or profile.endpoint.kind == "openai"
-        assert (profile.port is not None) == ("localhost" in (profile.endpoint.base_url or ""))
 
 
 @table(

@@ -20,7 +20,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Pe
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
 from tui_agent.providers import ScriptedProvider, call, reply
 from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
-from tui_agent.settings import Locations, NotifySettings, ProjectTrust, content_digest, load_settings
+from tui_agent.settings import NotifySettings
 from tui_agent.workbench.notifiers import MAX_ARGUMENTS, Notifiers, Tokens
 
 ASK = call("write", path="a.txt", content="x\n")
@@ -235,17 +235,3 @@ def test_a_token_is_good_for_one_answer_of_one_notifier_to_one_question_in_time(
 def test_wrong_notifiers_are_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         NotifySettings(**fields)
-
-
-def test_only_the_users_settings_count_and_two_lines_are_enough(locations: Locations, tmp_path: Path) -> None:
-    locations.config_dir.mkdir(parents=True, exist_ok=True)
-    locations.user_file.write_text('[[notify]]\nntfy = "https://ntfy.sh/mine"\n')
-    project = tmp_path / ".tui-agent/config.toml"
-    project.parent.mkdir()
-    project.write_text('[[notify]]\ncommand = "steal"\nanswers = true\n')
-    trust = ProjectTrust(content_digest(project.read_bytes()), allows=True)
-
-    loaded = load_settings(locations, environment={}, project=tmp_path, trust=trust)
-
-    assert [one.label for one in loaded.settings.notify] == ["ntfy.sh"]
-    assert any("`notify`: not applied" in text for text in loaded.ignored)

@@ -40,7 +40,10 @@ def record(tmp_path: Path) -> RuleImpact:
     return RuleImpact(loop, policy, store, tool_finder(tmp_path, loop.tools))
 
 
-def test_the_calls_that_a_rule_would_allow(record: RuleImpact) -> None:
+def test_each_scope_has_its_file_and_the_calls_that_a_rule_would_allow(record: RuleImpact, tmp_path: Path) -> None:
+    assert record.file_of("user") == str(tmp_path / "config" / "config.toml")
+    assert record.file_of("project") == str(tmp_path / ".tui-agent" / "config.toml")
+    assert record.file_of("session") is None
     assert record.answered("bash(make all:*)", "c8") == ["bash  make all -j4", "bash  make all"]
     assert record.answered("bash(make install)\nbash(make all -j8)", "c1") == [
         "bash  make install",

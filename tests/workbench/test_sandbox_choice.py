@@ -13,7 +13,6 @@ from tests.workbench.configuration.test_live_settings import options_for
 from tests.workbench.quiet_bench import open_quietly
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.settings import Locations, load_settings
 from tui_agent.trial.trials import Trials
 from tui_agent.workbench.workbench import Workbench
 
@@ -114,9 +113,3 @@ async def test_commands_ask_once_the_trial_works_no_more(tmp_path: Path, monkeyp
     assert "its trial could not be set up" in results[0].text
     [warning] = [event.text for event in warnings if event.code == "sandbox_unavailable"]
     assert warning.startswith("The trial does not work here any more, so commands ask from now on before they run")
-
-
-def test_the_former_name_is_the_other_name_of_required(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TUI_AGENT_SANDBOX", "bwrap")
-
-    assert load_settings(Locations.of_user({"HOME": "/nowhere"})).settings.sandbox == "required"

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.table import table
 from tests.workbench.quiet_bench import open_quietly
-from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.page_facts import SettingFact
 from tui_agent.settings import Locations, key_names
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
@@ -83,19 +82,6 @@ async def test_a_typed_value_is_stored_in_its_form(
         await settings.change(key, None, seen=(await settings.read()).content)
         assert line not in path.read_text("utf-8")
         path.unlink()
-
-
-async def test_a_wrong_value_and_a_changed_file_change_nothing(tmp_path: Path) -> None:
-    async with settings_in(tmp_path) as (settings, path):
-        seen = (await settings.read()).content
-        with pytest.raises(ConfigurationError, match="valid integer"):
-            await settings.change("max_steps", "many", seen=seen)
-        assert not path.exists()
-
-        write(path, "max_steps = 3\n")
-        with pytest.raises(ConfigurationError, match="changed meanwhile"):
-            await settings.change("max_steps", "5", seen=seen)
-        assert path.read_text("utf-8") == "max_steps = 3\n"
 
 
 async def test_no_secret_is_in_a_fact(tmp_path: Path) -> None:

@@ -1,21 +1,20 @@
 """Guardrails, approvals and restoring an agent (S4-6, S4-67 … S4-78, S4-82, S4-83)."""
 
-import asyncio
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
 from tests.agent.fakes import FakeCheckpoints, FakeGuardrail, FakePolicy
-from tests.agent.harness import AT_ONCE, Bench, BenchMaker, ScriptedTool
+from tests.agent.harness import BenchMaker, ScriptedTool, killed_while_asking, revived
 from tests.support.validating_bus import ValidatingBus
-from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailContext, GuardrailDecision
+from tui_agent.agent import AgentLoopSnapshot, GuardrailContext, GuardrailDecision
 from tui_agent.agent.guardrails import GuardrailKind, Severity
 from tui_agent.context import ContextLayer
 from tui_agent.execution import ApprovalGate, ExecutionOptions, call_digest
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, GuardrailTripped, ToolEnded, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import ToolResult
-from tui_agent.providers import ScriptedProvider, call, reply
+from tui_agent.providers import call, reply
 
 PASS = GuardrailDecision(passed=True)
 TRIP = GuardrailDecision(passed=False, tripwire=True, reason="not that", severity="high")
@@ -137,15 +136,6 @@ async def test_s4_72_a_stored_decision_counts_first_and_once_then_the_approver(
     assert (again.by, again.decision.decision) == ("user", "deny"), "it is used up"
 
 
-async def test_s4_72_without_an_approver_the_answer_is_no(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    b = bench([reply(call("change")), "Done."], ScriptedTool("change"), options=literal, policy=FakePolicy())
-
-    await b.loop.run("Go")
-
-    assert b.results[0].is_error
-    assert "no approver is available" in b.results[0].text
-
-
 @pytest.mark.parametrize(
     ("decision", "status", "text", "runs"),
     [
@@ -170,42 +160,14 @@ async def test_s4_73_approved_skipped_and_denied_calls_get_their_result(
 # --- restoring --------------------------------------------------------------------------------------------------------
 
 
-async def asked_and_killed(bench: BenchMaker, *calls: Any, **config: Any) -> tuple[AgentLoopSnapshot, Bench]:
-    """Return the last checkpoint of an agent that ended while its calls waited for the user."""
-    store, gate = FakeCheckpoints(), ApprovalGate(interactive=True)
-    b = bench(
-        [reply(*calls)],
-        ScriptedTool("change"),
-        policy=FakePolicy(),
-        gate=gate,
-        checkpoint=store,
-        session_id="s",
-        **config,
-    )
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(b.loop.run("Go"))
-        while len(b.of(ApprovalRequested)) < len(calls):
-            await asyncio.sleep(0)
-        (text,) = store.stored.values()
-        running.cancel()
-    return AgentLoopSnapshot.model_validate_json(text), b
-
-
-def revived(bench: BenchMaker, snapshot: AgentLoopSnapshot, *tools: ScriptedTool, **config: Any) -> Bench:
-    """Return an agent of another process, restored from a snapshot."""
-    provider, bus = ScriptedProvider(["Done."]), ValidatingBus(whole=False)
-    made = AgentLoopConfig(provider, tools=tools, bus=bus, policy=FakePolicy(), retry=AT_ONCE, **config)
-    return bench.add(AgentLoop.restore(snapshot, made), provider, bus)
-
-
 @pytest.mark.parametrize("preset", [False, True])
 async def test_s4_74_a_restored_agent_executes_the_pending_call(
     bench: BenchMaker, literal: ExecutionOptions, preset: bool
 ) -> None:
     options = literal if preset else ExecutionOptions()
-    snapshot, _ = await asked_and_killed(bench, call("change", n=1), options=options)
     tool = ScriptedTool("change")
-    again = revived(bench, snapshot, tool, options=options)
+    snapshot, _ = await killed_while_asking(bench, reply(call("change", n=1)), ScriptedTool("change"), options=options)
+    again = revived(bench, snapshot, ["Done."], tool, options=options)
 
     report = await again.loop.resume_with_approval("call_1", APPROVE)
 
@@ -226,7 +188,8 @@ async def test_s4_75_an_approval_for_an_unknown_call_produces_a_warning(bench: B
 
 
 async def test_s4_76_a_snapshot_contains_everything(bench: BenchMaker) -> None:
-    snapshot, before = await asked_and_killed(bench, call("change", n=1), system="Who.", context="What.")
+    settings = {"system": "Who.", "context": "What.", "session_id": "s"}
+    snapshot, before = await killed_while_asking(bench, reply(call("change", n=1)), ScriptedTool("change"), **settings)
 
     assert (snapshot.version, snapshot.system, snapshot.context) == (1, "Who.", "What.")
     assert snapshot.history.id == "s"
@@ -247,7 +210,9 @@ async def test_s4_6_s4_77_restoring_recovers_all_of_it(bench: BenchMaker) -> Non
     first.loop.follow_up("And then?")
     snapshot = first.loop.dump().model_copy(update={"metadata": {"kept": True}})
 
-    again = revived(bench, AgentLoopSnapshot.model_validate_json(snapshot.model_dump_json()), ScriptedTool("change"))
+    again = revived(
+        bench, AgentLoopSnapshot.model_validate_json(snapshot.model_dump_json()), ["Done."], ScriptedTool("change")
+    )
 
     copy = again.loop.dump()
     assert copy.model_copy(update={"saved_at": snapshot.saved_at}) == snapshot
@@ -260,7 +225,7 @@ async def test_s4_6_s4_77_restoring_recovers_all_of_it(bench: BenchMaker) -> Non
 async def test_s4_78_removed_and_added_tools_produce_a_warning(bench: BenchMaker) -> None:
     first = bench([], ScriptedTool("look"), ScriptedTool("change"))
 
-    again = revived(bench, first.loop.dump(), ScriptedTool("look"), ScriptedTool("new"))
+    again = revived(bench, first.loop.dump(), ["Done."], ScriptedTool("look"), ScriptedTool("new"))
 
     assert [(warning.code, warning.context["tool"]) for warning in again.of(Warned)] == [
         ("tool_removed", "change"),

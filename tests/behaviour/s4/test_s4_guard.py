@@ -4,14 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.agent.harness import BenchMaker, ScriptedTool
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
-from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import CompactionEnded
 from tui_agent.protocol.messages import AssistantMessage, Message, TextBlock, Usage, user_message
-from tui_agent.protocol.provider import ModelInfo
-from tui_agent.providers import call, reply
 
 
 def talk(turns: int = 20) -> ConversationHistory:
@@ -62,27 +57,3 @@ async def test_s4_91_a_conversation_may_opt_out_or_choose_and_an_unknown_strateg
     with pytest.raises(ConfigurationError, match="unknown compaction strategy 'magic'"):
         await strict.compact(unknown, 10_000)
     assert (await lenient.compact(unknown, 10_000)).strategy == "digest"
-
-
-async def test_s4_91_the_loop_compacts_before_a_request_and_the_estimate_follows(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
-    steps = [reply("words " * 50, call("look", n=place)) for place in range(9)]
-    full = reply("More.", call("look"), usage=Usage(input_tokens=9_000))
-    b = bench(
-        [*steps, full, "Done."],
-        ScriptedTool("look"),
-        options=literal,
-        guard=ContextGuard(GuardOptions(strategy="digest")),
-    )
-    b.provider.model = ModelInfo("small", context_window=10_000)
-    b.condenses = True
-
-    report = await b.loop.run("Go")
-
-    assert report.reason == "done"
-    (ended,) = b.of(CompactionEnded)
-    assert ended.ok
-    assert ended.tokens_before > 9_000
-    assert len(b.provider.requests[10].messages) < 21
-    assert b.provider.requests[10].messages[0].text == "Go"

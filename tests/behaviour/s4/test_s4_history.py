@@ -38,36 +38,25 @@ def texts(history: ConversationHistory) -> list[str]:
     return [message.text for message in history.messages()]
 
 
-def test_s4_2_a_history_is_messages_layers_and_an_estimate() -> None:
-    history = ConversationHistory([user_message(letters(3))])
-    history.registry.set(ContextLayer(name="who", content=letters(5)))
-
-    assert texts(history) == [letters(3)]
-    assert history.registry.flat("system") == letters(5)
-    assert history.estimated_tokens() == 8
-
-
-def test_s4_16_a_history_has_the_required_members() -> None:
-    history = ConversationHistory([user_message("Hi")], id="talk")
-    history.registry.set(ContextLayer(name="first", content="You are good.", priority=1))
+def test_s4_2_s4_16_s4_17_a_history_is_messages_layers_and_an_estimate_and_append_returns_the_entry() -> None:
+    history = ConversationHistory([user_message(letters(3))], id="talk")
+    history.registry.set(ContextLayer(name="first", content=letters(5), priority=1))
+    assert (texts(history), history.registry.flat("system"), history.estimated_tokens()) == (
+        [letters(3)],
+        letters(5),
+        8,
+    )
 
     history.system = "Old words."
-
     assert (history.id, history.length, len(history)) == ("talk", 1, 1)
-    assert history.system == "You are good.\n\nOld words."
+    assert history.system == f"{letters(5)}\n\nOld words."
     assert [layer.name for layer in history.registry.layers()] == ["first", "_legacy_system"]
     with pytest.raises(AttributeError):
         setattr(history, "length", 2)  # noqa: B010 - the attribute must be read-only
 
-
-def test_s4_17_append_takes_metadata_and_returns_the_entry() -> None:
-    history = ConversationHistory([user_message("Hi")])
-
     entry = history.append(said("Hello"), model="big", usage=Usage(input_tokens=7), latency_ms=12.5)
-
     assert (entry.index, entry.message.text, entry.model, entry.latency_ms) == (1, "Hello", "big", 12.5)
-    assert entry.usage == Usage(input_tokens=7)
-    assert history.entries[-1] == entry
+    assert (entry.usage, history.entries[-1]) == (Usage(input_tokens=7), entry)
 
 
 def test_s4_18_s4_19_s4_22_the_estimate_is_the_anchor_plus_an_estimate_of_later_messages() -> None:

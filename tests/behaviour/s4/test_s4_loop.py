@@ -34,32 +34,6 @@ from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolResultMessage
 from tui_agent.providers import ScriptedProvider, Think, Wait, call, reply
 
 
-async def test_s4_1_the_loop_requests_answers_until_one_has_no_calls(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
-    b = bench(
-        [reply(call("look", n=1)), reply(call("look", n=2)), "Done.", "never"], ScriptedTool("look"), options=literal
-    )
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.step_count, b.provider.left) == ("done", 3, 1)
-    assert b.sent(2) == ["user: Go", "assistant: ", "tool_result: look 1", "assistant: ", "tool_result: look 2"]
-
-
-async def test_s4_1_a_stop_ends_it_too(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    tool = ScriptedTool("look").hold()
-    b = bench([reply(call("look")), "never"], tool, options=literal)
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(b.loop.run("Go"))
-        await tool.started.wait()
-        b.loop.stop()
-        tool.go_on.set()
-
-    assert (running.result().reason, b.provider.left) == ("stopped", 1)
-
-
 async def test_s4_3_s4_42_s4_87_s4_88_results_return_under_their_ids_and_a_step_without_calls_ends_the_run(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
@@ -94,20 +68,6 @@ async def test_s4_4_s4_44_the_limits_of_a_run_are_enforced_and_at_least_one_step
     assert (await tripped.loop.run("Go")).reason == "guardrail"
 
 
-async def test_s4_5_runs_steps_and_tools_publish_events(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), options=literal)
-
-    await b.loop.run("Go")
-
-    wanted = ["run.started", "step.started", "step.ended", "tool.started", "tool.ended", "step.started", "step.ended"]
-    assert [
-        kind for kind in b.types() if kind.startswith(("run.", "step.")) or kind in ("tool.started", "tool.ended")
-    ] == [
-        *wanted,
-        "run.ended",
-    ]
-
-
 def test_s4_7_the_loop_knows_no_network_and_no_credentials() -> None:
     forbidden = {"socket", "ssl", "http", "urllib", "httpx", "httpx2", "anthropic", "os"}
     for path in Path(tui_agent.agent.__path__[0]).glob("*.py"):
@@ -117,7 +77,7 @@ def test_s4_7_the_loop_knows_no_network_and_no_credentials() -> None:
             assert not {name.split(".")[0] for name in names} & forbidden, path.name
 
 
-def test_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: BenchMaker) -> None:
+def test_s4_31_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: BenchMaker) -> None:
     history = ConversationHistory([user_message("before")], id="talk")
     b = bench([], ScriptedTool("look"), ScriptedTool("change"), system="Who.", context="What.", history=history)
 
@@ -125,10 +85,13 @@ def test_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: Benc
         AgentCreated(model="scripted-model", tools=("look", "change"), mode=b.loop.policy.mode)
     ]
     assert b.loop.history is history
-    assert [(layer.name, layer.owner) for layer in history.registry.layers()] == [
-        ("agentloop.system", "agent-loop"),
-        ("agentloop.context", "agent-loop"),
+    history.system = "Before."
+    assert [(layer.name, layer.owner, layer.priority) for layer in history.registry.layers()] == [
+        ("agentloop.system", "agent-loop", 10),
+        ("_legacy_system", "history", 50),
+        ("agentloop.context", "agent-loop", 100),
     ]
+    assert history.system == "Who.\n\nBefore.\n\nWhat."
     assert bench([], session_id="s1").loop.history.id == "s1"
     with pytest.raises(TypeError, match="provider"):
         AgentLoopConfig()  # pyright: ignore[reportCallIssue]
@@ -218,28 +181,7 @@ async def test_s4_38_input_is_a_text_blocks_or_messages(bench: BenchMaker) -> No
     assert asked[2:] == whole
 
 
-async def test_s4_39_a_stop_request_is_checked_before_the_next_step(bench: BenchMaker) -> None:
-    stopped = asyncio.Event()
-
-    class StoppingGuardrail(FakeGuardrail):
-        async def check(self, context: object) -> GuardrailDecision:
-            b.loop.stop()
-            stopped.set()
-            return GuardrailDecision(passed=True)
-
-    b = bench(
-        [reply(call("look")), "never"],
-        ScriptedTool("look"),
-        guardrails=[StoppingGuardrail("out", GuardrailDecision(passed=True), "output")],
-    )
-
-    report = await b.loop.run("Go")
-
-    assert stopped.is_set()
-    assert (report.reason, report.step_count, b.provider.left) == ("stopped", 1, 1)
-
-
-async def test_s4_40_the_order_of_a_step(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_5_s4_40_the_order_of_a_step_and_its_events(bench: BenchMaker, literal: ExecutionOptions) -> None:
     order: list[str] = []
 
     class NotingGuardrail(FakeGuardrail):
@@ -269,6 +211,9 @@ async def test_s4_40_the_order_of_a_step(bench: BenchMaker, literal: ExecutionOp
     assert (kept.model, kept.usage) == ("scripted-model", Usage(input_tokens=10, output_tokens=5))
     assert kept.latency_ms is not None
     types = b.types()
+    wanted = ["run.started", "step.started", "step.ended", "tool.started", "tool.ended", "step.started", "step.ended"]
+    shown = [kind for kind in types if kind.startswith(("run.", "step.")) or kind in ("tool.started", "tool.ended")]
+    assert shown == [*wanted, "run.ended"]
     assert types.index("message.ended", 3) < types.index("step.ended") < types.index("tool.started")
 
 
@@ -347,7 +292,7 @@ async def test_s4_45_the_limit_is_sixteen_if_the_given_number_is_invalid(bench: 
     assert (report.reason, report.step_count) == ("max_steps", 16)
 
 
-async def test_s4_46_streaming_gives_the_same_run_and_done_comes_last(
+async def test_s4_13_s4_46_streaming_gives_the_same_run_and_done_comes_last(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     script = [reply(Think("hm"), "Look", call("look", n=1)), "Done."]
@@ -369,6 +314,13 @@ async def test_s4_46_streaming_gives_the_same_run_and_done_comes_last(
         StepEnd,
         Done,
     ]
+    assert [event.step for event in events if isinstance(event, StepStart)] == [0, 1]
+    (start,) = (event for event in events if isinstance(event, ToolCallStart))
+    assert (start.step, start.call_id, start.tool_name, start.arguments) == (0, "call_1", "look", {"n": 1})
+    (end,) = (event for event in events if isinstance(event, ToolCallEnd))
+    assert (end.step, end.call_id, end.latency_ms > 0) == (0, "call_1", True)
+    usages = [event.usage for event in events if isinstance(event, StepEnd) and event.latency_ms > 0]
+    assert usages == [Usage(input_tokens=10, output_tokens=5)] * 2
     done = events[-1]
     assert isinstance(done, Done)
     assert done.response == b.loop.history.messages()[-1]
@@ -380,7 +332,9 @@ async def test_s4_46_streaming_gives_the_same_run_and_done_comes_last(
     assert b.texts == twin.texts
 
 
-async def test_s4_84_messages_alternate(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_1_s4_84_requests_follow_one_another_until_an_answer_has_no_calls_and_messages_alternate(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
     b = bench(
         [reply(call("look"), call("gone")), reply(call("look")), "Done.", "Again."],
         ScriptedTool("look"),
@@ -395,7 +349,7 @@ async def test_s4_84_messages_alternate(bench: BenchMaker, literal: ExecutionOpt
     assert roles == ["u", "uatt", "uattat", "uattatau", "uattataua"]
 
 
-async def test_s4_85_a_stop_lets_the_current_step_finish_its_stream_and_its_calls(
+async def test_s4_39_s4_85_a_stop_lets_the_current_step_finish_its_stream_and_its_calls_and_begins_no_other(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     gate, reached = asyncio.Event(), asyncio.Event()

@@ -73,18 +73,6 @@ def test_s4_30_a_childs_layer_replaces_or_follows_its_parents() -> None:
     assert parent.flat() == "be kind\n\nbe short"
 
 
-def test_s4_31_the_loops_own_layers_have_reserved_names_and_priorities() -> None:
-    loop = AgentLoop(AgentLoopConfig(ScriptedProvider(), system="Who.", context="What."))
-    loop.history.system = "Before."
-
-    assert [(made.name, made.priority) for made in loop.history.registry.layers()] == [
-        ("agentloop.system", 10),
-        ("_legacy_system", 50),
-        ("agentloop.context", 100),
-    ]
-    assert loop.history.system == "Who.\n\nBefore.\n\nWhat."
-
-
 def test_s4_32_stable_layers_come_first_and_are_marked() -> None:
     loop = AgentLoop(AgentLoopConfig(ScriptedProvider(), system="Who.", context="What.", layers=[layer("rules")]))
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent.fakes import FakePolicy
 from tests.agent.harness import Bench, BenchMaker, ScriptedTool
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, Sequential
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.events import Failed, PermissionDecided, ToolEnded, ToolStarted, Warned
 from tui_agent.protocol.function_tool import function_tool
 from tui_agent.protocol.hooks import BeforeTool, FailureAnswer, OverrideResult, SkipCall, ToolFailed
@@ -34,50 +34,6 @@ async def ended(b: Bench) -> ToolEnded:
     await b.loop.run("Go")
     (event,) = b.of(ToolEnded)
     return event
-
-
-async def test_s4_56_calls_run_concurrently(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    first, second = ScriptedTool("first").hold(), ScriptedTool("second").hold()
-    b = bench([reply(call("first"), call("second")), "Done."], first, second, options=literal)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await first.started.wait()
-        await second.started.wait()
-        second.go_on.set()
-        first.go_on.set()
-
-    assert [result.text for result in b.results] == ["first", "second"]
-
-
-async def test_s4_56_calls_run_one_at_a_time_if_configured(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    b = bench(
-        [reply(call("look", n=1), call("look", n=2)), "Done."],
-        ScriptedTool("look"),
-        options=replace(literal, strategy=Sequential()),
-    )
-
-    await b.loop.run("Go")
-
-    order = [(event.type, event.call_id) for event in b.of(ToolStarted, ToolEnded)]
-    assert order == [
-        ("tool.started", "call_1"),
-        ("tool.ended", "call_1"),
-        ("tool.started", "call_2"),
-        ("tool.ended", "call_2"),
-    ]
-
-
-async def test_s4_57_the_hook_at_a_calls_start_is_awaited_first(bench: BenchMaker, literal: ExecutionOptions) -> None:
-    hooks, asked = hooks_that(None)
-    b = bench([reply(call("look", n=1)), "Done."], ScriptedTool("look"), hooks=hooks, options=literal)
-
-    event = await ended(b)
-
-    assert [(question.call.id, question.arguments) for question in asked] == [("call_1", {"n": 1})]
-    types = b.types()
-    assert types.index("hook.ended") < types.index("permission.decided") < types.index("tool.started")
-    assert event.status == "ok"
 
 
 @pytest.mark.parametrize("result", [None, ToolResult.of_text("cached")])
@@ -134,7 +90,7 @@ async def test_s4_60_an_unknown_tool_is_published_with_a_warning_reported_and_an
         (PermissionMode.DENY, None, "denied_policy"),
     ],
 )
-async def test_s4_61_the_policy_allows_asks_or_denies(
+async def test_s1_18_s4_61_the_policy_allows_asks_or_denies_and_ask_waits_for_the_user(
     bench: BenchMaker, literal: ExecutionOptions, mode: PermissionMode, answer: str | None, status: str
 ) -> None:
     asked: list[str] = []

@@ -7,59 +7,45 @@ from typing import Any
 
 import pytest
 
-from tests.execution.bench import settled
+from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, FakePolicy, ScriptedTool, call
-from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import EarlyExecutions, ExecutionOptions, HookBus, ToolExecutor, ToolScheduler
-from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.execution import EarlyExecutions, ExecutionOptions, HookBus, SteeringGetter, ToolScheduler
 from tui_agent.protocol.events import FileChanged, ToolEnded, ToolOutput, ToolProgress, ToolStarted
 from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import JsonObject, ToolCall, ToolResultMessage, UserMessage, user_message
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
 
-class TwoAnswers:
+class TwoAnswers(Bench):
     """Turn whose first answer breaks off: the calls of `first` are submitted and discarded, then `second` arrive."""
 
     def __init__(self, *tools: ScriptedTool, options: ExecutionOptions | None = None, **settings: Any) -> None:
-        self.bus = ValidatingBus(options)
+        super().__init__(list(tools), options or ExecutionOptions(grace=0), **settings)
         self.bus.unanswered = lambda: self.first_ids
-        self._subscription = self.bus.subscribe(merge=False)
-        self._envelopes: list[Envelope] = []
-        self.executor = ToolExecutor(tools, bus=self.bus, options=options or ExecutionOptions(grace=0), **settings)
-        self.token = CancellationToken()
         self.results: tuple[ToolResultMessage, ...] = ()
         self.first_ids: set[str] = set()
 
-    def scheduler(self, early: EarlyExecutions) -> ToolScheduler:
+    def scheduled(self, early: EarlyExecutions) -> ToolScheduler:
         return ToolScheduler(self.executor, cancellation=self.token, early=early)
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        self._envelopes += self._subscription.drain()
-        return [envelope.event for envelope in self._envelopes if isinstance(envelope.event, kind)]
 
     async def break_off(self, early: EarlyExecutions, *first: ToolCall) -> None:
         self.first_ids |= {one.id for one in first}
-        async with self.scheduler(early) as scheduler:
+        async with self.scheduled(early) as scheduler:
             for one in first:
                 scheduler.submit(one)
             await settled()
             await scheduler.discard("the stream broke")
 
     async def answer(self, early: EarlyExecutions, *second: ToolCall) -> None:
-        async with self.scheduler(early) as scheduler:
+        async with self.scheduled(early) as scheduler:
             for one in second:
                 scheduler.submit(one)
                 await settled()
             self.results = (await scheduler.finish()).tool_results
 
     def adopted(self) -> dict[str, str]:
-        return {event.call_id: event.adopted_from for event in self.of(ToolStarted) if event.adopted_from}
-
-    def ended(self) -> dict[str, str]:
-        return {event.call_id: event.status for event in self.of(ToolEnded)}
+        return {event.call_id: event.adopted_from for event in self.events(ToolStarted) if event.adopted_from}
 
 
 def look(behaviour: Any, **settings: Any) -> ScriptedTool:
@@ -170,9 +156,9 @@ async def test_reports_without_an_owner_are_dropped_and_later_ones_go_to_the_new
         steps[1].set()
         steps[2].set()
 
-    assert [(event.call_id, event.chunk) for event in turn.of(ToolOutput)] == [("a", "0 "), ("b", "2 ")]
-    assert [event.call_id for event in turn.of(ToolProgress)] == ["a", "b"]
-    assert turn.of(ToolEnded)[-1].metrics["steps"].value == 3
+    assert [(event.call_id, event.chunk) for event in turn.events(ToolOutput)] == [("a", "0 "), ("b", "2 ")]
+    assert [event.call_id for event in turn.events(ToolProgress)] == ["a", "b"]
+    assert turn.events(ToolEnded)[-1].metrics["steps"].value == 3
 
 
 @pytest.mark.parametrize("when", ["between", "after"])
@@ -226,7 +212,7 @@ async def test_a_call_discarded_before_its_turn_passes_its_claim_on() -> None:
     turn = TwoAnswers(tool)
     async with EarlyExecutions(turn.token) as early:
         await turn.break_off(early, call("look", "a"))
-        async with turn.scheduler(early) as scheduler:
+        async with turn.scheduled(early) as scheduler:
             scheduler.submit(call("look", "b"))
             await scheduler.discard("the stream broke again")
         turn.first_ids.add("b")
@@ -238,6 +224,17 @@ async def test_a_call_discarded_before_its_turn_passes_its_claim_on() -> None:
 
 
 # --- calls with effects -----------------------------------------------------------------------------------------------
+
+
+def taking(messages: list[UserMessage]) -> SteeringGetter:
+    """Return a getter that takes all waiting messages."""
+
+    async def take() -> list[UserMessage]:
+        taken, messages[:] = list(messages), []
+        return taken
+
+    return take
+
 
 ALLOWED = ExecutionOptions(stream_tools="allowed", grace=0)
 
@@ -252,12 +249,12 @@ async def test_a_call_with_effects_starts_early_if_it_is_allowed_and_its_argumen
 
     async with (
         EarlyExecutions(turn.token, takes_effects=True) as early,
-        turn.scheduler(early) as scheduler,
+        turn.scheduled(early) as scheduler,
     ):
         for number, name in enumerate(("write", "ask", "alone")):
             scheduler.submit(call(name, f"c{number}", n=1))
         await settled()
-        assert [event.call_id for event in turn.of(ToolStarted)] == ["c0"]
+        assert [event.call_id for event in turn.events(ToolStarted)] == ["c0"]
         await scheduler.discard("enough")
     turn.first_ids = {"c0", "c1", "c2"}
 
@@ -265,7 +262,7 @@ async def test_a_call_with_effects_starts_early_if_it_is_allowed_and_its_argumen
         other = TwoAnswers(ScriptedTool("write"), options=ALLOWED)
         async with EarlyExecutions(other.token, takes_effects=takes_effects) as early:
             await other.break_off(early, call("write", "a", **arguments))
-        assert other.of(ToolStarted) == []
+        assert other.events(ToolStarted) == []
 
 
 @pytest.mark.parametrize("is_over", [True, False])
@@ -298,7 +295,7 @@ async def test_an_effect_of_an_answer_that_broke_off_happens_once(is_over: bool)
     assert turn.adopted() == {"b": "a"}
     assert told == []
     # Nothing is lost while no call owns the execution.
-    assert sorted(event.call_id for event in turn.of(FileChanged)) == ["a", "r"]
+    assert sorted(event.call_id for event in turn.events(FileChanged)) == ["a", "r"]
     assert [result.is_error for result in turn.results] == [False, False]
 
 
@@ -306,20 +303,20 @@ async def test_no_effect_starts_early_while_a_message_of_the_user_waits() -> Non
     messages = [user_message("stop", "steer")]
     turn = TwoAnswers(ScriptedTool("write"), options=ALLOWED)
 
-    async def take() -> tuple[UserMessage, ...]:
-        taken, messages[:] = tuple(messages), []
-        return taken
-
     async with (
         EarlyExecutions(turn.token, takes_effects=True) as early,
         ToolScheduler(
-            turn.executor, cancellation=turn.token, early=early, get_steering=take, steer_waits=lambda: bool(messages)
+            turn.executor,
+            cancellation=turn.token,
+            early=early,
+            get_steering=taking(messages),
+            steer_waits=lambda: bool(messages),
         ) as scheduler,
     ):
         scheduler.submit(call("write", "a", n=1))
         scheduler.submit(call("write", "b", n=2))
         await settled()
-        assert turn.of(ToolStarted) == []
+        assert turn.events(ToolStarted) == []
         done = await scheduler.finish()
 
     assert [message.text for message in done.steering_messages or ()] == ["stop"]
@@ -332,10 +329,6 @@ def test_a_message_interrupts_a_call_that_took_over_a_running_effect() -> None:
     async def work() -> tuple[TwoAnswers, tuple[UserMessage, ...] | None, float]:
         messages = list[UserMessage]()
 
-        async def take() -> tuple[UserMessage, ...]:
-            taken, messages[:] = tuple(messages), []
-            return taken
-
         async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
             await context.cancellation.wait()
             return ToolResult.of_text("half")
@@ -347,7 +340,7 @@ def test_a_message_interrupts_a_call_that_took_over_a_running_effect() -> None:
         async with EarlyExecutions(turn.token, takes_effects=True) as early:
             await turn.break_off(early, call("write", "a", n=1))
             async with ToolScheduler(
-                turn.executor, cancellation=turn.token, early=early, get_steering=take
+                turn.executor, cancellation=turn.token, early=early, get_steering=taking(messages)
             ) as scheduler:
                 scheduler.submit(call("write", "b", n=1))
                 scheduler.submit(call("other", "c", n=1))
@@ -369,10 +362,6 @@ def test_a_message_interrupts_a_call_that_took_over_a_running_effect() -> None:
 async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_between(obstacle: str) -> None:
     messages, told, gate = list[UserMessage](), list[str](), asyncio.Event()
 
-    async def take() -> tuple[UserMessage, ...]:
-        taken, messages[:] = tuple(messages), []
-        return taken
-
     async def wait(arguments: JsonObject, context: ToolContext) -> ToolResult:
         await gate.wait()
         return ToolResult.of_text("seen")
@@ -385,7 +374,11 @@ async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_betw
     ) as early:
         await turn.break_off(early, call("write", "a", n=1))
         async with ToolScheduler(
-            turn.executor, cancellation=turn.token, early=early, get_steering=take, steer_waits=lambda: bool(messages)
+            turn.executor,
+            cancellation=turn.token,
+            early=early,
+            get_steering=taking(messages),
+            steer_waits=lambda: bool(messages),
         ) as scheduler:
             # The write waits for the look.
             scheduler.submit(call("look", "r", n=2))
@@ -419,7 +412,7 @@ async def test_a_stopped_effect_of_an_answer_that_broke_off_is_reported() -> Non
     turn.first_ids = {"a"}
     async with (
         EarlyExecutions(turn.token, takes_effects=True, on_unclaimed=lambda one: told.append(one.call_id)) as early,
-        turn.scheduler(early) as scheduler,
+        turn.scheduled(early) as scheduler,
     ):
         scheduler.submit(call("write", "a", n=1))
         await settled()

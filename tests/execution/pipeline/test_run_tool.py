@@ -4,23 +4,19 @@ from typing import Any
 
 import pytest
 
-from tests.execution.kit import ScriptedTool, call, sleeping
-from tests.execution.stage_kit import Stand, status
-from tests.support.validating_bus import ValidatingBus
+from tests.execution.kit import ScriptedTool, call, run
+from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ExecutionOptions, HookBus
+from tui_agent.execution import ExecutionOptions
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.admission import (
-    ask_hooks,
     time_limit,
 )
 from tui_agent.execution.pipeline.run_tool import run_tool
-from tui_agent.execution.pipeline.update_channel import UpdateChannel
 from tui_agent.protocol.errors import InvalidArgumentsError, OperationCancelledError, ToolError
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.hooks import ModifyArguments
-from tui_agent.protocol.messages import JsonObject, ToolCall
-from tui_agent.protocol.tool import DataUpdate, ToolContext, ToolResult
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import ToolContext, ToolResult
 
 
 def raising(error: BaseException) -> Callable[[JsonObject, ToolContext], Awaitable[ToolResult]]:
@@ -99,64 +95,18 @@ def test_a_call_cancelled_while_it_is_recorded_never_runs() -> None:
     assert tool.calls == []
 
 
-CALL = ToolCall(id="c", name="act")
-
-
-class Kept:
-    """Channel and the events it published."""
-
-    def __init__(self, hooks: HookBus | None = None) -> None:
-        bus = ValidatingBus(whole=False)
-        self._subscription = bus.subscribe(merge=False)
-        self.channel = UpdateChannel(CALL, hooks or HookBus(), bus)
-
-    def events(self) -> list[Any]:
-        return [envelope.event for envelope in self._subscription.drain()]
-
-
 async def test_unreadable_domain_data_produces_a_warning() -> None:
-    kept = Kept()
+    async def tell(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.emit("todo.updated", {"items": "none"})
+        return ToolResult()
 
-    kept.channel.report(DataUpdate(kind="todo.updated", data={"items": "none"}))
+    (warning,) = (await run([ScriptedTool(behaviour=tell)], [call()])).of(Warned)
 
-    warning = kept.events()[0]
-    assert isinstance(warning, Warned)
     assert warning.context == {"call_id": "c", "kind": "todo.updated"}
-
-
-class Timed(ScriptedTool):
-    """Tool with a fixed answer about its timeout."""
-
-    def __init__(self, says: Any, seconds: float = 0) -> None:
-        super().__init__("act", sleeping(seconds))
-        self._says = says
-
-    def timeout(self, arguments: JsonObject) -> Any:
-        return self._says
 
 
 @pytest.mark.parametrize("own", [0, -1, float("inf"), float("nan"), True, "30", "none"])
 def test_an_invalid_timeout_is_refused_with_a_clear_message(own: Any) -> None:
     """0 is neither the configured timeout nor unlimited."""
     with pytest.raises(InvalidArgumentsError, match=f"act .*time limit of {own!r}.* more than 0 seconds, or None"):
-        time_limit(Timed(own), {}, 30.0)
-
-
-NEEDS_A: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-
-
-def hooked(answer: Any) -> HookBus:
-    hooks = HookBus()
-    hooks.add("before_tool", lambda question: answer, name="guard")
-    return hooks
-
-
-async def test_a_rewritten_call_is_validated_again() -> None:
-    stand = Stand(ScriptedTool(schema=NEEDS_A), asked=call(a=1), hooks=hooked(ModifyArguments({"a": "x"})))
-
-    outcome = await ask_hooks(stand.services, stand.state)
-
-    assert status(outcome) == "denied_hook"
-    assert outcome is not None
-    assert "rewrote the arguments" in outcome.result.text
-    assert "a: 'x' is not of type 'integer'" in outcome.result.text
+        time_limit(ScriptedTool(timeout=own), {}, 30.0)

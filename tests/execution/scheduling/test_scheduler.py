@@ -22,7 +22,6 @@ from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     ToolData,
-    ToolEnded,
 )
 from tui_agent.protocol.hooks import ModifyArguments
 from tui_agent.protocol.messages import JsonObject, TextBlock
@@ -104,16 +103,6 @@ def test_a_call_that_timed_out_does_not_end_the_run(policy: Any) -> None:
 # --- streaming ---
 
 
-async def test_one_truncated_call_refuses_its_whole_message() -> None:
-    asked = [call("act", "a"), call("act", "b").model_copy(update={"cut": True})]
-    tool = ScriptedTool()
-
-    ran = await run([tool], asked)
-
-    assert ran.statuses == ["output_limit", "output_limit"]
-    assert tool.calls == []
-
-
 async def test_a_finished_scheduler_accepts_no_more_calls() -> None:
     async with bench_of([ScriptedTool()]) as bench:
         await bench.scheduler.finish()
@@ -124,38 +113,6 @@ async def test_a_finished_scheduler_accepts_no_more_calls() -> None:
 
 
 # --- cancelling ---
-
-
-async def test_a_cancelled_run_gives_every_call_a_result_before_it_continues() -> None:
-    doors = Doors()
-    gate = ApprovalGate(interactive=True)
-    bench = Bench(
-        [ScriptedTool("look", doors, read_only=True), ScriptedTool(), ScriptedTool("ask")],
-        policy=FakePolicy({"ask": "ask"}),
-        gate=gate,
-    )
-    asked = [call("look", "done"), call("look", "running"), call("act", "waiting"), call("ask", "asked")]
-
-    async def work() -> None:
-        async with bench.scheduler as scheduler:
-            scheduler.submit_all(asked)
-            await scheduler.finish()
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(work())
-        await doors.until("done", "running")
-        await bench.until(ApprovalRequested)
-        doors.open("done")
-        await bench.until(ToolEnded)
-        task.cancel()
-
-    assert task.cancelled()
-    assert [message.call_id for message in bench.scheduler.tool_results] == ["done", "running", "waiting", "asked"]
-    assert bench.ended()["done"] == "ok"
-    assert {status for name, status in bench.ended().items() if name != "done"} == {"cancelled"}
-    assert [event.by for event in bench.events(ApprovalResolved)] == ["cancel"]
-    assert bench.committed == list(bench.scheduler.tool_results)
-    assert gate.pending == ()
 
 
 async def test_calls_of_an_earlier_process_get_their_earlier_result_or_one_that_says_it_is_unknown() -> None:
@@ -191,36 +148,6 @@ async def test_reads_continue_during_a_question_and_a_wider_answer_settles_all()
 
     assert statuses == ["ok"] * 4
     assert sorted(event.by for event in bench.events(ApprovalResolved)) == ["policy", "policy", "user"]
-
-
-async def test_a_link_made_by_an_earlier_call_is_checked_as_it_is_then() -> None:
-    target = ["/w/safe"]
-    asked: list[Any] = []
-    answered = asyncio.Event()
-
-    async def relink(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await answered.wait()
-        target[0] = "/w/.git/hooks"
-        return ToolResult()
-
-    def approve(request: Any) -> ApprovalDecision:
-        asked.append(request.targets)
-        answered.set()
-        return ApprovalDecision(decision="approve" if request.targets == ("/w/safe",) else "deny")
-
-    policy = FakePolicy({"write": "ask"}, targets=lambda arguments: (target[0],))
-    write = ScriptedTool("write")
-
-    ran = await run(
-        [ScriptedTool("shell", relink), write],
-        calls("shell", "write"),
-        policy=policy,
-        gate=ApprovalGate(approver=approve),
-    )
-
-    assert asked == [("/w/safe",), ("/w/.git/hooks",)]
-    assert ran.statuses == ["ok", "denied_user"]
-    assert write.calls == []
 
 
 async def test_delivered_steering_is_not_lost_by_a_cancellation() -> None:
@@ -276,33 +203,23 @@ async def test_a_call_that_a_hook_rewrites_after_its_approval_waits_for_its_new_
             gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
 
     assert doors.arrived == ["c1", "c0"]
-
-
-def status_after(seconds: float, *added: float) -> tuple[str, str, list[float]]:
-    """Run a tool of some seconds under a limit of 5 with added time; return status, text and the reported limits."""
-
-    async def work() -> tuple[str, str, list[float]]:
-        async with bench_of(
-            [ScriptedTool(behaviour=sleeping(seconds), timeout=5.0)], ExecutionOptions(grace=0)
-        ) as bench:
-            bench.scheduler.submit_all(calls("act"))
-            async with asyncio.TaskGroup() as group:
-                finishing = group.create_task(bench.scheduler.finish())
-                await asyncio.sleep(1)
-                for more in added:
-                    assert bench.scheduler.extend_call("c0", more) is not None
-            [report] = finishing.result().reports
-            [result] = finishing.result().tool_results
-            data = [event.data["timeout_s"] for event in bench.events(ToolData)]
-            return report.status, result.text, data
-
-    return run_virtual(work())
+    assert [event.args for event in bench.events(ApprovalRequested)] == [{"path": "/a"}, {"path": "/b"}]
 
 
 def test_time_is_added_to_the_limit_and_each_new_limit_is_published() -> None:
-    status, text, limits = status_after(1_000.0, 60.0, 60.0)
+    async def work() -> tuple[str, list[float]]:
+        tools = [ScriptedTool(behaviour=sleeping(1_000), timeout=5.0)]
+        async with bench_of(tools, ExecutionOptions(grace=0)) as bench, asyncio.TaskGroup() as group:
+            bench.scheduler.submit_all(calls("act"))
+            finishing = group.create_task(bench.scheduler.finish())
+            await asyncio.sleep(1)
+            for _ in range(2):
+                assert bench.scheduler.extend_call("c0", 60.0) is not None
+            [result] = (await finishing).tool_results
+            return result.text, [event.data["timeout_s"] for event in bench.events(ToolData)]
 
-    assert status == "timeout"
+    text, limits = run_virtual(work())
+
     assert text.startswith("Tool act timed out after 125 s.")
     assert limits == [65.0, 125.0]
 

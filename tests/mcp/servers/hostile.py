@@ -36,7 +36,7 @@ def tool(name, description="", schema=None, **more):
 
 
 def tools():
-    names = ["echo", "slow", "die", "flood", "picture", "env", "huge", "progress", "ask", "change", "lie", "long"]
+    names = ["echo", "slow", "die", "flood", "picture", "env", "huge", "progress", "ask", "change", "lie"]
     names += ["leave", "page"] if "questions" in FLAGS else []
     names += ["figures", "folders"] if "more" in FLAGS else []
     made = [tool(name, f"Does {name}.", TEXT if name == "echo" else None) for name in names]
@@ -120,8 +120,6 @@ def call(name, arguments, key, token):
         sys.stdout.write("x" * 40_000_000 + "\n")
         sys.stdout.flush()
         return text("after")
-    if name == "long":
-        return text("row\n" * 100_000)
     if name == "progress":
         for step in (1, 2):
             params = {"progressToken": token, "progress": step, "total": 2, "message": f"step\u202e {step}"}
@@ -229,8 +227,6 @@ def answer(message):
         send({"id": key, "result": result})
 
 
-if "silent" in FLAGS:
-    time.sleep(30)
 if "late" in FLAGS:
     time.sleep(0.5)
 if "broken" in FLAGS:

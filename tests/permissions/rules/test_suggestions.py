@@ -109,9 +109,6 @@ def test_no_rule_for_commands_that_could_do_anything(name: str) -> None:
         assert offer_for_command("bash", command) is None
 
 
-"""Commands that the first rule offered for one covers, and some that it does not."""
-
-
 def test_what_can_do_anything_gets_no_offer(desk: Desk) -> None:
     commands = """python3 x.py|node x.js|bash x.sh|npx evil|npx tsx x.ts|docker run x|sudo make|uvx ruff|source x.sh
         |LD_PRELOAD=./x.so pytest|PATH=. make|xargs rm|find . -delete|ssh h|env X=1 sh x|curl -o x http://h/y

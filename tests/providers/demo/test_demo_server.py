@@ -82,13 +82,16 @@ async def test_every_tour_begins_with_a_fresh_copy(tmp_path: Path) -> None:
     assert (tmp_path / "cart.py").read_text("utf-8") == original
 
 
-async def test_its_own_directory_is_private_and_gone_at_the_end() -> None:
-    async with demo_server(pace=0) as demo:
+async def test_its_own_directory_and_token_are_private_and_gone_at_the_end() -> None:
+    async with demo_server(pace=0) as demo, demo_server() as other:
         place = demo.sample_dir
         mode = stat.S_IMODE(place.stat().st_mode)
 
     assert mode == 0o700
     assert not place.exists()
+    assert demo.token != other.token
+    assert len(demo.token) >= 32
+    assert demo.token not in repr(demo)
 
 
 async def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
@@ -108,15 +111,6 @@ async def test_requests_without_the_token_are_refused(headers: dict[str, str]) -
 
     assert status == 401
     assert demo.token.encode() not in answer
-
-
-async def test_tokens_are_random_and_shown_nowhere() -> None:
-    async with demo_server() as one, demo_server() as other:
-        pass
-
-    assert one.token != other.token
-    assert len(one.token) >= 32
-    assert one.token not in repr(one)
 
 
 @table(

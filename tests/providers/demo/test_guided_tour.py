@@ -1,8 +1,9 @@
-"""The guided tour on real files with real commands, and every way in which the user can leave it."""
+"""The guided tour on real files, every way in which the user can leave it, and its project: exactly one test fails."""
 
 import os
+import shutil
 import subprocess
-import tempfile
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from tests.support.demo_conversation import DemoConversation, Result, called
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.guided_tour import (
-    READ_FIRST,
     TRIAL_COMMAND,
     DemoWorkspace,
     copy_sample_project,
@@ -22,7 +22,7 @@ FAILED = ("1 failed, 7 passed in 4.4s", True)
 
 
 class RealTools:
-    """The tools of the tour, on real files; a test can replace their answers."""
+    """The file tools of the tour, on real files; a test replaces their answers and gives those of others."""
 
     def __init__(self, **answers: Result) -> None:
         self.answers = answers
@@ -43,52 +43,13 @@ class RealTools:
                 path.write_text(text.replace(arguments["old_string"], arguments["new_string"]), "utf-8")
                 return "edited"
             case _:
-                environment = {**os.environ, "SAMPLE_TEST_SECONDS": "0"}
-                with tempfile.TemporaryDirectory() as here:
-                    done = subprocess.run(
-                        ["bash", "--noprofile", "--norc", "-c", arguments["command"]],
-                        capture_output=True,
-                        text=True,
-                        env=environment,
-                        cwd=here,
-                        check=False,
-                    )
-                return done.stdout + done.stderr or "(no output)", done.returncode != 0
+                raise AssertionError(f"no answer for {name}")
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> DemoWorkspace:
     copy_sample_project(tmp_path / "tour")
     return DemoWorkspace(str(tmp_path / "tour"), sample_test_command(tmp_path / "tour"))
-
-
-@pytest.mark.slow
-def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> None:
-    tools = RealTools()
-    talk = DemoConversation(tools, demo_workspace=place)
-
-    start, tests, proposal, again, trial, end = (
-        talk.ask("fix the failing test"),
-        talk.go_on(),
-        talk.go_on(),
-        talk.go_on(),
-        talk.go_on(),
-        talk.go_on(),
-    )
-
-    assert called(start) == [("read", place.path_of(name)) for name in READ_FIRST]
-    assert start.fresh_sample
-    assert start.thinking
-    assert called(tests) == called(again) == [("bash", place.test_command)]
-    assert "`also show prices.py`" in tests.text
-    assert called(proposal) == [("edit", place.path_of("cart.py"))]
-    assert "1 test of 8 fails" in proposal.text or "A test fails" in proposal.text
-    assert "**All 8 tests pass.**" in trial.text
-    assert called(trial) == [("bash", f"cd {place.directory}; {TRIAL_COMMAND}")]
-    assert end.calls == ()
-    assert "not in a trial, and wrote `prices.csv`" in end.text
-    assert tools.edits == 1
-    assert not any(turn.fresh_sample for turn in talk.turns[1:])
 
 
 @pytest.mark.slow
@@ -148,3 +109,30 @@ def test_skip_leaves_out_the_next_step(place: DemoWorkspace, steps: int, then: s
     turn = talk.go_on("skip")
 
     assert [name for name, _ in called(turn)] == ([then] if then else [])
+
+
+def run(command: str, where: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "SAMPLE_TEST_SECONDS": "0"}
+    return subprocess.run(
+        ["bash", "-c", command], cwd=where, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", ["-m pytest -q", "-m unittest discover -v -s"])
+def test_one_test_fails_whatever_runs_it_and_wherever(tmp_path: Path, runner: str) -> None:
+    target, elsewhere = tmp_path / "a place", tmp_path / "elsewhere"
+    copy_sample_project(target)
+    elsewhere.mkdir()
+
+    done = run(f"{sys.executable} {runner} '{target}'", elsewhere)
+
+    assert done.returncode == 1
+    assert "1 failed, 7 passed" in done.stdout or "FAILED (failures=1)" in done.stderr
+    assert "test_ten_pieces_get_the_discount" in done.stdout + done.stderr
+
+
+def test_a_python_of_the_system_runs_the_tests_without_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: "/somewhere/else/python3")
+
+    assert sample_test_command(Path("/tmp/x y")) == "python3 -m unittest discover -v -s '/tmp/x y'"

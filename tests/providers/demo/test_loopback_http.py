@@ -1,8 +1,6 @@
 """The HTTP server with raw bytes: valid requests, invalid ones, and its end."""
 
 import asyncio
-import contextlib
-import os
 import resource
 import socket
 
@@ -52,29 +50,6 @@ async def test_a_connection_without_a_free_descriptor_waits_for_one() -> None:
                 answer = await loop.sock_recv(client, 65_536)
 
     assert answer.startswith(b"HTTP/1.1 200")
-
-
-async def test_a_client_is_refused_when_no_descriptor_becomes_free() -> None:
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    async with LoopbackServer(echo) as server:
-        with socket.socket() as client, contextlib.ExitStack() as stack:
-            client.setblocking(False)
-            loop = asyncio.get_running_loop()
-            highest = max(int(name) for name in os.listdir("/proc/self/fd"))
-            while (number := os.open(os.devnull, os.O_RDONLY)) < highest:
-                stack.callback(os.close, number)
-            stack.callback(os.close, number)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (number + 1, before[1]))
-            try:
-                await loop.sock_connect(client, ("127.0.0.1", server.port))
-                await loop.sock_sendall(client, request(b"now", port=server.port))
-                async with asyncio.timeout(60):
-                    answer = await loop.sock_recv(client, 65_536)
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-    assert answer.startswith(b"HTTP/1.1 400")
-    assert b"Too many open files" in answer
 
 
 async def test_it_listens_on_the_loopback_interface_only() -> None:

@@ -55,23 +55,19 @@ async def pid_from(path: Path) -> int:
     return int(path.read_text())
 
 
-async def test_input_is_empty_and_there_is_no_terminal(root: Path) -> None:
-    output = kept()
-
-    await run(bash("cat; (: < /dev/tty) 2>/dev/null || echo none; tty", root), output)
-
-    assert bytes(output.data) == b"none\nnot a tty\n"
-
-
-async def test_no_descriptor_is_inherited(root: Path) -> None:
+async def test_a_command_has_no_input_terminal_or_descriptor_and_all_its_output_is_kept(root: Path) -> None:
     secret = os.open(root / "secret", os.O_CREAT | os.O_RDWR)
     os.set_inheritable(secret, True)
-    output = kept()
+    output, descriptors, late = kept(), kept(), kept()
 
-    await run(bash("ls /proc/self/fd", root), output)
+    await run(bash("cat; (: < /dev/tty) 2>/dev/null || echo none; tty", root), output)
+    await run(bash("ls /proc/self/fd", root), descriptors)
+    await run(bash("exec > >(sleep 0.05; tr a-z A-Z); echo late", root), late)
 
     os.close(secret)
-    assert len(output.data.split()) == 4, "0, 1, 2 and the one ls reads the directory with"
+    assert bytes(output.data) == b"none\nnot a tty\n"
+    assert len(descriptors.data.split()) == 4, "0, 1, 2 and the one ls reads the directory with"
+    assert bytes(late.data) == b"LATE\n", "a helper ends after the shell"
 
 
 async def test_a_program_that_cannot_start_is_an_error_and_leaves_nothing_open(root: Path) -> None:
@@ -99,14 +95,6 @@ async def test_a_grandchild_that_keeps_the_pipe_open_delays_nothing_and_is_ended
     found = re.fullmatch(r"(?:sleep|bash|setsid|nohup) \(pid (\d+)\)", name)
     assert found, name
     assert not lives(int(found[1]))
-
-
-async def test_output_of_a_helper_that_ends_after_the_shell_is_kept(root: Path) -> None:
-    output = kept()
-
-    await run(bash("exec > >(sleep 0.05; tr a-z A-Z); echo late", root), output)
-
-    assert bytes(output.data) == b"LATE\n"
 
 
 STUBBORN = {

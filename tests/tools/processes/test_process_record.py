@@ -61,9 +61,18 @@ def test_a_command_that_still_runs_is_found_with_its_first_process(root: Path) -
     assert shell.wait(30) == -signal.SIGTERM
 
 
-@pytest.mark.parametrize("other", [{"started": 1}, {"boot": "another run of the system"}])
-def test_another_process_with_a_reused_id_is_left_alone(other: dict[str, object]) -> None:
-    innocent = subprocess.Popen(["sleep", "600"], start_new_session=True)
+DAMAGED = ("", "0", "a" * 31, "a" * 33, "z" * 32, "A" * 32, "\N{ARABIC-INDIC DIGIT ONE}" * 32)
+OTHERS: list[dict[str, object]] = [
+    {"started": 1},
+    {"boot": "another run of the system"},
+    *({"mark": mark} for mark in DAMAGED),
+    *({"mark": mark, "pid": 0, "started": 0, "boot": ""} for mark in DAMAGED),
+]
+
+
+@table("other", OTHERS)
+def test_another_process_with_a_reused_id_is_left_alone_and_a_damaged_mark_names_none(other: dict[str, object]) -> None:
+    innocent = subprocess.Popen(["sleep", "600"], env={"DIGITS": "0123456789abcdef" * 4}, start_new_session=True)
     try:
         record = record_of(innocent.pid, TreeMark.new())
         assert record is not None
@@ -71,21 +80,6 @@ def test_another_process_with_a_reused_id_is_left_alone(other: dict[str, object]
 
         assert running_of(old) == ()
         assert end_recorded([old], grace=0.1) == ()
-        assert innocent.poll() is None
-    finally:
-        innocent.kill()
-        innocent.wait()
-
-
-@table("mark", ["", "0", "a" * 31, "a" * 33, "z" * 32, "A" * 32, "\N{ARABIC-INDIC DIGIT ONE}" * 32])
-def test_a_damaged_mark_names_no_process(mark: str) -> None:
-    innocent = subprocess.Popen(["sleep", "600"], env={"DIGITS": "0123456789abcdef" * 4}, start_new_session=True)
-    try:
-        whole = record_of(innocent.pid, TreeMark.new())
-        assert whole is not None
-        for damaged in (whole.model_copy(update={"mark": mark}), StartedProcess(pid=0, started=0, mark=mark)):
-            assert running_of(damaged) == ()
-            assert end_recorded([damaged], grace=0.1) == ()
         assert innocent.poll() is None
     finally:
         innocent.kill()

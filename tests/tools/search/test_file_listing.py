@@ -15,9 +15,10 @@ from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
+from tui_agent.tools.search.content_search import search_contents
 from tui_agent.tools.search.file_listing import list_files, walk_files
 from tui_agent.tools.search.path_patterns import SearchScope
-from tui_agent.tools.search.search_engine import Ripgrep
+from tui_agent.tools.search.search_engine import Ripgrep, SearchRequest
 
 PLACES = [
     "a.py",
@@ -147,7 +148,8 @@ async def test_without_a_working_ripgrep_the_tree_is_walked(root: Path, tmp_path
     assert listing.names == ("a",)
 
 
-async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
+async def test_a_cancelled_listing_and_a_cancelled_search_stop(root: Path, tmp_path: Path) -> None:
+    (root / "a").write_text("a" * 60 + "b\n")
     slow = tmp_path / "rg"
     slow.write_text("#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
@@ -158,6 +160,8 @@ async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
         await list_files(ResolvedPath(root), root, Ripgrep(slow), token)
     with pytest.raises(OperationCancelledError):
         await list_files(ResolvedPath(root), root, None, token)
+    with pytest.raises(OperationCancelledError, match="no more"):
+        await search_contents(ResolvedPath(root), ["a"], SearchRequest("(a+)+$", "content", False, 9), None, token)
 
 
 @pytest.mark.parametrize("becomes", ["nothing", "file", "link", "pipe"])

@@ -44,13 +44,16 @@ OTHERS = ("TEAM_NAME", "AUTHOR_NAME", "SSH_AUTH_SOCK")
 
 
 @pytest.fixture(autouse=True)
-def none_passed() -> Iterator[None]:
+def own_environment(clean_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Leave what a program needs: the machine may have variables with names or values like those of these tests."""
+    for name in os.environ.keys() - {"HOME", "PATH", "TUI_AGENT_SANDBOX"}:
+        monkeypatch.delenv(name)
     yield
     pass_on(())
 
 
 async def test_withheld_variables_are_named_once_and_the_users_settings_pass_named_ones(
-    tmp_path: Path, clean_environment: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GH_TOKEN", "NPM_TOKEN", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL"):
         monkeypatch.setenv(name, "canary-of-" + name)
@@ -80,7 +83,7 @@ async def test_withheld_variables_are_named_once_and_the_users_settings_pass_nam
 
 
 async def test_no_child_inherits_a_variable_that_settings_name_as_a_secret(
-    tmp_path: Path, clean_environment: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its name is, and although neither the endpoint nor the servers are in use."""
     for name in (*SECRETS, *OTHERS):

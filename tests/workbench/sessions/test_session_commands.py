@@ -93,9 +93,12 @@ async def test_the_past_of_a_resumed_session_is_released_once_it_is_shown(
         assert [session() for session in opened] == [None]
 
 
-async def test_doctor_shows_the_checks_of_the_command(tmp_path: Path) -> None:
+async def test_doctor_shows_the_checks_of_the_command_and_what_is_not_saved_is_not_exported(tmp_path: Path) -> None:
     async with commands_in(options_for(tmp_path)) as commands:
         text = await commands.doctor()
+        with pytest.raises(SessionError, match="not saved"):
+            await commands.export("")
+        assert list(tmp_path.glob("*.md")) == []
 
     assert "workspace" in text
     assert str(tmp_path) in text
@@ -111,7 +114,7 @@ async def test_the_demo_keeps_its_model_and_does_not_think(tmp_path: Path) -> No
             models.choose_effort("high")
 
 
-async def test_the_effort_changes_what_the_next_request_may_think(
+async def test_the_effort_changes_what_the_next_request_may_think_as_far_as_the_model_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
@@ -129,12 +132,7 @@ async def test_the_effort_changes_what_the_next_request_may_think(
         models.choose_effort("default")
         assert config.thinking_tokens is None
 
-
-async def test_the_effort_fits_the_model_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
-    options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-opus-5-5"})
-    async with open_quietly(options) as bench:
-        models, config = bench.models, bench.agent.config
+        models.choose("claude-opus-5-5")
         models.choose_effort("max")
         assert config.thinking_tokens == 49_152
         with pytest.raises(ConfigurationError, match="always thinks"):

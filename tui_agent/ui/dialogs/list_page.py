@@ -26,7 +26,7 @@ from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line, Run
-from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsPage, RowsView, command_at
+from tui_agent.ui.text.rows_view import ItemRows, Layout, LazyRows, ListKeys, RowsPage, RowsView, command_at
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows, key_runs, wrapped
 
@@ -114,7 +114,7 @@ class _Asked:
     cancel: str
 
 
-class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultType]):
+class ListPage(ListKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultType]):
     """The page; a class below it has the columns, the detail and the actions."""
 
     WHERE: ClassVar[Where]
@@ -463,28 +463,6 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         if not self.SEARCHES:
             self.set_focus(None)
         super().move(by)
-
-    def action_page_up(self) -> None:
-        """Move a page up; scroll where an item has several rows."""
-        if self.rows.has_single_rows:
-            self.move(-self.page_rows)
-        else:
-            super().action_page_up()
-
-    def action_page_down(self) -> None:
-        """Move a page down; scroll where an item has several rows."""
-        if self.rows.has_single_rows:
-            self.move(self.page_rows)
-        else:
-            super().action_page_down()
-
-    def action_first(self) -> None:
-        """Move to the first item."""
-        self.move(-self.rows.cursor)
-
-    def action_last(self) -> None:
-        """Move to the last item."""
-        self.move(len(self.rows.items) - 1 - self.rows.cursor)
 
     def on_click(self, event: Click) -> None:
         """Select the clicked item; if it is selected, open it. A click on a key's label acts as the key."""

@@ -91,7 +91,7 @@ class FleetApp(TuiAgentApp):
         self._left_at = float("-inf")
         self._opened: UnitChat | None = None
         self._drafts: dict[str, str] = {}
-        self.fleet = FleetScreen(files, self.chat.options.surroundings, now=now)
+        self.fleet = FleetScreen(files, terminal.clock, now)
         """The screen with all units."""
 
     def get_default_screen(self) -> FleetScreen:

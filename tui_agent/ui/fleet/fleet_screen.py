@@ -20,25 +20,22 @@ from textual.widgets import Input, Static
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitRow
-from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.approval.approval_controller import ApprovalController
-from tui_agent.ui.approval.approval_summary import request_in_short
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen, report_each_layout
 from tui_agent.ui.base.commands import bindings_for, command, hint
-from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.text_page import TextPage, fleet_help_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
-from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView
+from tui_agent.ui.text.rows_view import ItemRows, Layout, LazyRows, ListKeys, RowsView
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows
 
 from .fleet_state import FleetFiles, FleetState, InputRejected, UnitFilter
 from .unit_bridge import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
-from .workers_screen import WorkersScreen, heading_row, lane_rows, lanes_of
+from .workers_screen import WorkersScreen, lanes_in_short
 
 TICK = 1.0
 """Seconds between two updates of the clocks."""
@@ -55,7 +52,7 @@ _LEFT_OUT = ("sort", "details")
 """Keys that a narrow window does not show; the help has them."""
 
 
-class FleetScreen(CursorKeys, AnyScreen):
+class FleetScreen(ListKeys, AnyScreen):
     """The screen. It follows the fleet as long as it exists, also below the conversation of a unit."""
 
     @dataclass
@@ -89,13 +86,8 @@ class FleetScreen(CursorKeys, AnyScreen):
     }
     """
 
-    def __init__(
-        self,
-        files: FleetFiles,
-        surroundings: TerminalEnvironment,
-        *,
-        now: Callable[[], int] = now_ms,
-    ) -> None:
+    def __init__(self, files: FleetFiles, clock: Callable[[], float], now: Callable[[], int]) -> None:
+        """Create the screen; `clock` returns seconds, `now` milliseconds since the epoch."""
         super().__init__()
         report_each_layout(self)
         self.state = FleetState()
@@ -106,7 +98,7 @@ class FleetScreen(CursorKeys, AnyScreen):
         """Filter and order of the rows."""
         self.rows: ItemRows[UnitRow] = ItemRows(self._lay_out_rows, key=lambda row: row.id, id="fleet-rows")
         """The units that are shown."""
-        self._files, self._clock, self._now = files, surroundings.clock, now
+        self._files, self._clock, self._now = files, clock, now
         self._layout: RowLayout = layout_of(self.state, NARROWEST)
         self._laid_out = (NARROWEST, 0)
         self._message: tuple[str, str] = ("", "")
@@ -114,12 +106,12 @@ class FleetScreen(CursorKeys, AnyScreen):
         self._stopping: set[str] = set()
         self._drawn: tuple[object, ...] = ()
         self._drawn_at = float("-inf")
-        self._title = RowsView(self._title_rows, id="fleet-title")
-        self._totals = RowsView(self._total_rows, id="fleet-totals")
+        self._title = RowsView(lambda width: [title_row(self.state, now(), width)], id="fleet-title")
+        self._totals = RowsView(lambda width: total_rows(self.state, now(), width), id="fleet-totals")
         self._input = LineInput(placeholder="search ids, repositories, prompts, states, workers", compact=True)
         # A blinking cursor wakes an idle program twice a second.
         self._input.cursor_blink = False
-        self._columns = RowsView(self._column_rows, id="fleet-columns")
+        self._columns = RowsView(lambda _: [column_row(self._layout)], id="fleet-columns")
         self._empty = Static(id="fleet-empty", markup=False)
         self._lanes = RowsView(self._lane_rows, id="fleet-lanes")
         self._state = RowsView(self._state_rows, id="fleet-state")
@@ -233,18 +225,14 @@ class FleetScreen(CursorKeys, AnyScreen):
         self.set_class(not self.rows.items, "-empty")
         if not self.rows.items:
             self._empty.update(Content(self._empty_text()))
-        lanes = len(self._lane_rows(self.size.width))
-        for view, height in (
-            (self._totals, len(self._total_rows(max(NARROWEST, self.size.width - 2)))),
-            (self._lanes, lanes),
-            (self._keys, len(self._key_rows(max(NARROWEST, self.size.width - 2)))),
-        ):
-            # A style that is set lays the screen out again, even if it is the same.
-            if view.styles.height is None or view.styles.height.value != height:
-                view.styles.height = height
-        self._lanes.display = lanes > 0
         for view in (self._title, self._totals, self._columns, self._lanes, self._state, self._keys, self.rows):
             view.redraw()
+        for view in (self._totals, self._keys):
+            # Before the first layout they have no rows.
+            view.styles.height = max(1, view.total)
+        # A view that is not displayed has no width, and would never build its first row.
+        self._lanes.styles.height = lanes = len(self._lane_rows(self.size.width))
+        self._lanes.display = lanes > 0
 
     @property
     def cursor_rows(self) -> ItemRows[UnitRow]:
@@ -263,43 +251,18 @@ class FleetScreen(CursorKeys, AnyScreen):
             return "This fleet has no units."
         return f"No unit matches. {hint('fleet.back', 'shows all units')}."
 
-    def _title_rows(self, width: int) -> Sequence[Line]:
-        now = self._now()
-        last = [row.spans[-1] for row in self.state.rows.values() if row.spans]
-        # A worker that died has no open span, and no unit of its own any more.
-        workers = {span.worker for span in last if span.ended is None}
-        return [title_row(self.state, len(workers), now, width)]
-
-    def _total_rows(self, width: int) -> Sequence[Line]:
-        if not self.state.known:
-            return [Line()]
-        now = self._now()
-        return total_rows(self.state, self.state.totals(now), now, width)
-
-    def _column_rows(self, _: int) -> Sequence[Line]:
-        return [column_row(self._layout)]
-
     def _lay_out_rows(self, _: int) -> Layout:
         count = len(self.rows.items)
         return LazyRows(count, self._row), range(count)
 
     def _row(self, place: int) -> Line:
         row = self.rows.items[place]
-        request = self.questions.oldest_of(row.id) if row.state == "asking" else None
-        question = request_in_short(request.model_copy(update={"agent": "main"})) if request is not None else ""
+        question = self.questions.in_short(row.id) if row.state == "asking" else ""
         return unit_row(row, self._layout, self._now(), chosen=place == self.rows.cursor, question=question)
 
     def _lane_rows(self, width: int) -> Sequence[Line]:
-        room = min(MOST_LANES, self.size.height // 5)
-        lanes = lanes_of(self.state.rows.values()) if self.size.height >= TALL else {}
-        if not lanes:
-            return []
-        now = self._now()
-        end = self.state.end(now)
-        return [
-            heading_row(self.state.status.started, end, width),
-            *lane_rows(lanes, self.state.status.started, end, now, width, room),
-        ]
+        most = min(MOST_LANES, self.size.height // 5)
+        return lanes_in_short(self.state, self._now(), width, most) if self.size.height >= TALL else ()
 
     def _state_rows(self, width: int) -> Sequence[Line]:
         text, style = self._message
@@ -336,18 +299,6 @@ class FleetScreen(CursorKeys, AnyScreen):
         if self.focused is self._input:
             return action in ("back", "cursor_up", "cursor_down", "page_up", "next_approval") or None
         return super().check_action(action, parameters)
-
-    def action_page_up(self) -> None:
-        self.move(-self.page_rows)
-
-    def action_page_down(self) -> None:
-        self.move(self.page_rows)
-
-    def action_first(self) -> None:
-        self.move(-len(self.rows.items))
-
-    def action_last(self) -> None:
-        self.move(len(self.rows.items))
 
     def on_click(self, event: Click) -> None:
         """Select the unit under the mouse; a click on the selected one opens it."""

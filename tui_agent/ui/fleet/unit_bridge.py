@@ -14,7 +14,7 @@ from tui_agent.protocol.events import AgentCreated, PermissionModeChanged, RunSt
 from tui_agent.protocol.fleet_records import UnitQuestion
 from tui_agent.protocol.messages import JsonObject, UserKind, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
-from tui_agent.ui.approval.approval_summary import UNIT
+from tui_agent.ui.approval.approval_summary import UNIT, request_in_short
 from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, AgentStatus, Post, StatusPublished
 from tui_agent.ui.state.approval_folds import PendingApprovals
@@ -55,9 +55,10 @@ class UnitQuestions(PendingApprovals):
         """Let questions whose answers had no effect return with the next update."""
         self._answered.clear()
 
-    def oldest_of(self, unit_id: str) -> ApprovalRequest | None:
-        """Return the oldest question of a unit; None if it has none."""
-        return next((one for key, one in self._requests.items() if key.startswith(f"{unit_id}/")), None)
+    def in_short(self, unit_id: str) -> str:
+        """Return the oldest question of a unit without its name; empty if it has none."""
+        asked = (one for key, one in self._requests.items() if key.startswith(f"{unit_id}/"))
+        return next((request_in_short(one.model_copy(update={"agent": "main"})) for one in asked), "")
 
 
 class UnitAnswers:

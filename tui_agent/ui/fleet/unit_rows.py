@@ -16,7 +16,7 @@ from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
 
-from .fleet_state import FleetState, FleetTotals, seconds_of
+from .fleet_state import FleetState, seconds_of
 
 SIGNS: dict[UnitState, tuple[str, str, str]] = {
     "queued": ("◌", "muted", "queued"),
@@ -205,8 +205,11 @@ def _result_of(row: UnitRow) -> str:
     return " · ".join(parts)
 
 
-def total_rows(state: FleetState, totals: FleetTotals, now: int, width: int) -> list[Line]:
+def total_rows(state: FleetState, now: int, width: int) -> list[Line]:
     """Return the totals: numbers of units, rate and time left, tokens and cost; then the delay by a rate limit."""
+    if not state.known:
+        return [Line()]
+    totals = state.totals(now)
     groups = _count_runs(totals.counts)
     amounts: list[str] = []
     if totals.rate is not None:
@@ -218,8 +221,9 @@ def total_rows(state: FleetState, totals: FleetTotals, now: int, width: int) -> 
     left = [run for group in groups for run in group]
     gap = width - width_of_runs(left) - width_of_runs(right)
     rows = [Line((*left, (" " * gap, ""), *right))] if gap >= 0 else [*_packed(groups, width), *wrapped(right, width)]
-    if (wait := pause_text(state, now)) and state.running:
-        rows += wrapped([(wait, "warning")], width)
+    if state.running and (pause := state.status.paused_until - now) > 0:
+        rest = seconds_text((pause + 999) / 1000, tenths=False)
+        rows += wrapped([(f"The model's rate limit: the whole fleet waits {rest} more.", "warning")], width)
     return rows
 
 
@@ -242,14 +246,6 @@ def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
     return [Line(clipped(row, width)) for row in rows]
 
 
-def pause_text(state: FleetState, now: int) -> str:
-    """Return the delay by a rate limit in words; empty without one."""
-    if state.status.paused_until <= now:
-        return ""
-    rest = seconds_text((state.status.paused_until - now + 999) / 1000, tenths=False)
-    return f"The model's rate limit: the whole fleet waits {rest} more."
-
-
 def _rate_text(rate: float) -> str:
     return f"{rate:.1f}" if rate < 9.95 else f"{rate:,.0f}"
 
@@ -270,11 +266,13 @@ def _cell(column: _Column, text: str) -> str:
     return f"  {padding}{text}" if column.is_number else f"  {text}{padding}"
 
 
-def title_row(state: FleetState, workers: int, now: int, width: int) -> Line:
+def title_row(state: FleetState, now: int, width: int) -> Line:
     """Return the first line: name, number of units and workers, and the driver's state with the time so far."""
     left: list[Run] = [(" ", ""), (plain_text(state.status.name, max(8, width // 3)) or "fleet", "strong")]
     units = count_text(len(state.rows), "unit") if len(state.rows) < 1000 else f"{len(state.rows):,} units"
-    facts = [units, *([count_text(workers, "worker")] if workers else [])]
+    # A worker that died has no open span, and no unit of its own any more.
+    workers = {row.spans[-1].worker for row in state.rows.values() if row.spans and row.spans[-1].ended is None}
+    facts = [units, *([count_text(len(workers), "worker")] if workers else [])]
     left.append((f" · {' · '.join(facts)} ", "muted"))
     if not state.known:
         left, words = [(" fleet ", "strong")], " connecting "

@@ -14,7 +14,7 @@ from tui_agent.protocol.fleet_records import UnitRow, UnitState
 from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.panel.time_bars import WindowKeys, merged, pair_keys
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import RowsPage, RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs
 
 from .fleet_state import FleetState
@@ -76,11 +76,15 @@ def lane_rows(lanes: dict[str, list[LaneSpan]], start: int, end: int, now: int, 
     return rows
 
 
-def heading_row(started: int, end: int, width: int) -> Line:
-    """Return the heading of the lanes with the time that they cover."""
+def lanes_in_short(state: FleetState, now: int, width: int, most: int) -> list[Line]:
+    """Return the whole time of at most so many workers, below a heading with its length; nothing without workers."""
+    if not (lanes := lanes_of(state.rows.values())):
+        return []
+    started, end = state.status.started, state.end(now)
     title, shown = " WORKERS", f"{seconds_text(max(0, end - started) / 1000, tenths=False)} "
     gap = " " * max(1, width - len(title) - len(shown))
-    return Line(clipped([(title, "strong"), (gap, ""), (shown, "muted")], width))
+    heading = Line(clipped([(title, "strong"), (gap, ""), (shown, "muted")], width))
+    return [heading, *lane_rows(lanes, started, end, now, width, most)]
 
 
 def _busiest(lanes: dict[str, list[LaneSpan]], count: int) -> list[str]:
@@ -133,6 +137,10 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
     }
     """
 
+    # The keys of a list scroll: no lane has a page of its own.
+    action_cursor_up, action_cursor_down = Paging.action_line_up, Paging.action_line_down
+    action_first, action_last = Paging.action_scroll_top, Paging.action_scroll_end
+
     def __init__(self, state: FleetState, now: Callable[[], int]) -> None:
         """Create the page; `now` returns milliseconds since the epoch."""
         super().__init__()
@@ -156,20 +164,6 @@ class WorkersScreen(WindowKeys, RowsPage[None]):
     @property
     def paged(self) -> RowsView:
         return self._lanes
-
-    def action_cursor_up(self) -> None:
-        """Scroll up one lane."""
-        self.action_line_up()
-
-    def action_cursor_down(self) -> None:
-        """Scroll down one lane."""
-        self.action_line_down()
-
-    def action_first(self) -> None:
-        self.action_scroll_top()
-
-    def action_last(self) -> None:
-        self.action_scroll_end()
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -365,6 +365,32 @@ class CursorKeys(Paging):
         """Show what depends on the cursor."""
 
 
+class ListKeys(CursorKeys):
+    """Mixin of a screen that is a list: paging keys move the cursor, too."""
+
+    def action_page_up(self) -> None:
+        """Move a page up; scroll where an item has several rows."""
+        if self.cursor_rows.has_single_rows:
+            self.move(-self.page_rows)
+        else:
+            super().action_page_up()
+
+    def action_page_down(self) -> None:
+        """Move a page down; scroll where an item has several rows."""
+        if self.cursor_rows.has_single_rows:
+            self.move(self.page_rows)
+        else:
+            super().action_page_down()
+
+    def action_first(self) -> None:
+        """Move to the first item."""
+        self.move(-self.cursor_rows.cursor)
+
+    def action_last(self) -> None:
+        """Move to the last item."""
+        self.move(len(self.cursor_rows.items) - 1 - self.cursor_rows.cursor)
+
+
 class RowsPage(Paging, ModalScreen[ScreenResultType]):
     """A framed page over the chat, whose rows the paging keys scroll."""
 

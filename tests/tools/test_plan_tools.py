@@ -1,18 +1,22 @@
-"""A plan that the model hands over: only the user's yes changes the mode, and its steps become the task list."""
+"""The task list, and a plan that the model hands over: only the user's yes changes the mode."""
 
 from typing import Any
 
+import pytest
+
 from tests.execution.kit import FakePolicy, Ran, call, run
 from tests.support.table import table
+from tests.tools.calls import Recorded
 from tui_agent.context.compaction import build_replacement, cut_result, find_plan
 from tui_agent.execution import ApprovalGate
 from tui_agent.execution.tool_registry import ToolRegistry
+from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import PlanProposed, PlanResolved, TodoUpdated
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool_result import ACCEPTED_PLAN, FINAL_TEXT
 from tui_agent.tools import PresentPlanTool
-from tui_agent.tools.plan_tools import steps_of
+from tui_agent.tools.plan_tools import TodoTool, steps_of
 
 PLAN = "# Round once\n\nWhy.\n\n1. Change `price()`\n2. **Adapt** the callers\n   1. of `cart`\n3) Run the tests\n"
 
@@ -94,3 +98,36 @@ def test_an_accepted_plan_survives_compaction_and_truncation() -> None:
     again = find_plan([replaced, listed], "todo")
     assert again.count("The user accepted this plan") == 1
     assert "Run the tests" in again
+
+
+ITEMS = [
+    {"text": "look", "status": "done"},
+    {"text": " change ", "status": "in_progress"},
+    {"text": "test", "status": "pending"},
+]
+
+tool = TodoTool()
+
+
+async def test_emits_the_whole_list() -> None:
+    recorded = Recorded()
+
+    result = await tool.execute({"items": ITEMS}, recorded.context)
+
+    items = [ITEMS[0], {"text": "change", "status": "in_progress"}, ITEMS[2]]
+    assert recorded.data == [("todo.updated", {"items": items})]
+    assert result.details == {"outcome": "1 of 3 done", "items": items}
+    assert result.text == "List updated: 1 done, 1 in progress, 1 pending.\n[x] look\n[>] change\n[ ] test"
+
+
+@table(
+    "items",
+    [None, [{"text": "x"}], [{"text": " ", "status": "done"}], [{"text": "x", "status": "maybe"}], [ITEMS[0]] * 101],
+)
+async def test_an_invalid_list_is_refused_and_not_emitted(items: object) -> None:
+    recorded = Recorded()
+
+    with pytest.raises(InvalidArgumentsError):
+        await tool.execute({"items": items}, recorded.context)
+
+    assert recorded.data == []
