@@ -9,12 +9,11 @@ from tests.ui.row_kit import FoldWithLedger, story
 from tests.ui.story import Story, working
 from tests.ui.trial_story import everything as all_changes
 from tests.ui.trial_story import formatted, propose, settle, trial
-from tui_agent.protocol.envelope import Envelope, read_envelope
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
 from tui_agent.ui.panel.panel_rows import DONE, PanelRows
 from tui_agent.ui.state.approval_folds import PendingApprovals
 from tui_agent.ui.state.call_ledger import CallLedger
-from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.state.session_status import SessionStatus
@@ -40,34 +39,6 @@ def everything() -> list[Envelope]:
 
 
 TOLD = everything()
-
-
-def seen_of(call: LedgerCall) -> tuple[object, ...]:
-    """Return what the screen shows of a call, without its times, which are rounded when they are stored."""
-    view = call.view
-    return call.number, view.phase, view.status, view.marked_summary, view.changes, view.approval, view.outcome
-
-
-@given(st.integers(0, len(TOLD)), st.integers(0, len(TOLD)))
-def test_a_replayed_session_looks_like_the_live_one(first: int, second: int) -> None:
-    live, live_status = CallLedger(), SessionStatus()
-    replayed, replayed_status = CallLedger(), SessionStatus()
-    for envelope in TOLD[: max(first, second)]:
-        live.apply(envelope)
-        live_status.apply(envelope)
-    # A replay reads what was stored, and may begin anew in the middle.
-    for seen in (TOLD[: min(first, second)], TOLD[: max(first, second)]):
-        replayed, replayed_status = CallLedger(), SessionStatus()
-        for envelope in seen:
-            stored = read_envelope(envelope.to_json())
-            assert stored is not None
-            replayed.apply(stored)
-            replayed_status.apply(stored)
-
-    assert list(map(seen_of, replayed.calls)) == list(map(seen_of, live.calls))
-    assert replayed_status.asking == live_status.asking
-    assert replayed_status.progress.waiting_changes == live_status.progress.waiting_changes
-    assert replayed_status.status == live_status.status
 
 
 @given(st.lists(st.sampled_from(TOLD), max_size=60), st.booleans())

@@ -720,18 +720,6 @@ def test_at_every_width_all_is_third_and_later_is_among_the_answers(is_trial: bo
         assert total == 1 or f"a all {total}" in "\n".join(rows)
 
 
-async def test_f1_shows_all_answers_and_only_the_most_used_again() -> None:
-    words = ("y yes", "f no, because", "s session", "p always", "a all 3", "esc later", "w why", "k skip")
-    async with empty_app((60, 20)) as pilot, asking_in(pilot, REQUEST, 3) as asked:
-        before = asked.text()
-        await asked.press("f1")
-        text = asked.text()
-        assert [word for word in words if word not in text] == []
-        await asked.press("f1")
-        assert asked.text() == before
-        assert asked.answers == []
-
-
 async def test_it_can_be_read_and_answered_at_every_size() -> None:
     async with empty_app((20, 6)) as pilot:
         for size in ((20, 6), (40, 13), (80, 24), (109, 30), (110, 24), (200, 60)):
@@ -744,15 +732,3 @@ async def test_it_can_be_read_and_answered_at_every_size() -> None:
                     await asked.press("y")
 
                     assert asked.answers == [YES], size
-
-
-async def test_hidden_characters_and_markup_are_shown() -> None:
-    command = "echo \u202e[bold]x[/bold] [/ \x1b[2J  "
-    request = REQUEST.model_copy(
-        update={"tool": "[/x]", "args": {}, "preview": Preview(kind="command", text=command), "reason": "[/] \x07"}
-    )
-    async with asking(request) as asked:
-        text = asked.text()
-
-    for words in ("echo \\u202e[bold]x[/bold] [/ \\x1b[2J\\x20{2}", "[/x]", "[/] \\x07"):
-        assert words in text

@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from textual.events import Paste
 
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage
@@ -95,16 +94,6 @@ async def test_lines_stay_a_mention_and_a_pdf_becomes_a_label() -> None:
         shown = [part.text for part in on.chat.body.conversation.transcript.parts]
         assert "[PDF a.pdf, 3 pages]" in shown
         assert "[price.py:2, 1 line]" in shown
-
-
-async def test_the_label_is_deleted_as_a_whole() -> None:
-    async with stage() as on:
-        give_images(on)
-        on.app.post_message(Paste("/home/me/img/shop.png"))
-        await on.until(lambda: on.draft == LABEL)
-        await on.pilot.press("backspace")
-
-        assert on.draft == ""
 
 
 async def test_an_image_named_right_before_enter_is_attached_and_keeps_the_order() -> None:

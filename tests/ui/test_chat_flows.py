@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from rich.console import RenderableType
 from textual.command import CommandList
-from textual.events import Key, Paste
+from textual.events import Key
 from textual.screen import Screen
 
 from tests.support.table import table
@@ -14,14 +14,12 @@ from tests.ui.bridge.test_agent_bridge import FakeDefinitions
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
-from tui_agent.agent import AgentTool
 from tui_agent.agent.guardrails import PromptCheck
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, reply
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.composer.prompt_parser import SlashCall, parse_slash_call
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.list_page import ListPage
 from tui_agent.ui.dialogs.text_page import TextPage
@@ -64,31 +62,6 @@ async def test_a_prompt_that_a_hook_refuses_or_the_user_withdraws_returns_to_the
         await on.until(lambda: on.draft)
 
         assert (on.draft, on.told()) == ("the secret is", [])
-
-
-async def test_each_prompt_is_answered_in_a_run_of_its_own() -> None:
-    text = "\n".join(f"line {number}" for number in range(214))
-    async with stage(["Hello.", "It is fine.", "Long."], prompt="say hello") as on:
-        await on.until(lambda: on.provider.prepared == 1)
-        await on.until(lambda: len(on.loop.reports) == 1)
-        assert on.told() == ["say hello"], "a prompt given at the start is sent at once"
-
-        await on.say("is it fine")
-        await on.until(lambda: len(on.loop.reports) == 2)
-        await on.settled()
-        assert on.draft == ""
-        assert on.chat.body.has_class("-begun")
-
-        on.chat.body.conversation.text_select_all()
-        await on.pilot.press("ctrl+c")
-        assert "It is fine." in on.app.clipboard, "selected text is copied before anything else"
-        assert on.app.is_running
-
-        on.chat.entry.composer.post_message(Paste(text))
-        await on.until(lambda: on.draft == "[pasted 214 lines]")
-        await on.pilot.press("enter")
-        await on.until(lambda: len(on.loop.reports) == 3)
-        assert on.told() == ["say hello", "is it fine", text]
 
 
 async def test_a_follow_up_gets_a_turn_of_its_own() -> None:
@@ -293,23 +266,6 @@ async def test_a_text_typed_over_a_question_is_a_message_and_the_question_opens_
         await on.pilot.press("y")
         await on.settled()
         assert tool.ran == ["c"]
-
-
-async def test_a_question_of_a_sub_agent_names_its_task() -> None:
-    tool = StageTool("change", read_only=False)
-    steps = [reply(call("agent", task="Check the tests of cart")), reply(call("change", what="a")), "Found.", "Done."]
-    async with stage(steps, [tool]) as on:
-        on.loop.add_tool(AgentTool(on.loop))
-        on.policy.granted.append("agent")
-        await on.say("go")
-        on.clock.now += 5
-        await dialog_of(on)
-        title = "Use change? · asked by #1 Check the tests of cart"
-        await on.until(lambda: title in "\n".join(shown_rows(on)))
-        await on.pilot.press("escape")
-        await on.until(lambda: on.app.screen is on.chat and title in "\n".join(shown_rows(on)))
-        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
-        await on.settled()
 
 
 async def test_no_question_opens_over_a_page_which_says_that_one_waits() -> None:
@@ -539,36 +495,6 @@ async def test_a_shell_command_while_the_agent_works_stays_in_the_composer() -> 
 
 
 # --- what fills the window, what a run came to ------------------------------------------------------------------------
-
-
-def page_of(on: Stage) -> str:
-    """Return the text of the open page."""
-    page = on.app.screen
-    assert isinstance(page, TextPage)
-    return page.text_at(80).plain
-
-
-async def test_context_and_report_show_what_fills_the_window_and_what_the_last_run_came_to() -> None:
-    async with stage([reply(call("look", what="a")), "Fine."], [StageTool("look")]) as on:
-        await on.say("/report")
-        await on.pilot.pause()
-        assert on.app.screen is on.chat, "no run yet"
-
-        await on.say("look at a")
-        await on.settled()
-        await on.say("/context")
-        await on.until(lambda: isinstance(on.app.screen, TextPage))
-        text = page_of(on)
-        for words in ("tokens in the window", "Tools", "  look ", "  #1 look "):
-            assert words in text
-
-        await on.pilot.press("escape")
-        await on.until(lambda: on.app.screen is on.chat)
-        await on.say("/report")
-        await on.until(lambda: isinstance(on.app.screen, TextPage))
-        text = page_of(on)
-        for words in ("asked: look at a", "said: Fine.", "2 steps, 1 call", "look what a: ok in"):
-            assert words in text
 
 
 ANSWERS = [f"{name} {'word ' * 800}" for name in ("one", "two", "three", "four", "five", "six", "seven", "eight")]
@@ -838,20 +764,6 @@ async def test_a_question_mark_shows_keys_until_more_is_typed_and_enter_shows_al
         await on.until(lambda: isinstance(on.app.screen, TextPage))
         assert on.draft == ""
         assert on.told() == []
-
-
-async def test_a_host_without_sessions_lists_no_command_that_it_does_not_have() -> None:
-    async with stage() as on:
-        await on.pilot.press("slash")
-        await on.until(lambda: on.chat.entry._suggestions.display)
-        offered = [entry.text for entry in on.chat.entry.composer._suggested]
-        assert {"/resume", "/clear", "/fork", "/demo", "/export", "/settings", "/doctor"}.isdisjoint(offered)
-        for name in sorted(set(offered) - {"/quit"}):
-            typed = parse_slash_call(name)
-            assert isinstance(typed, SlashCall)
-            on.chat.commands.run(typed)
-            await on.pilot.pause()
-        assert not [note for note in notes(on.app) if "does not have" in note or "cannot be" in note]
 
 
 async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:

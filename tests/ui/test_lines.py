@@ -188,14 +188,6 @@ async def title_of(width: int, mode: PermissionMode = PermissionMode.ASK, label:
     return line
 
 
-async def test_the_title_tells_place_model_and_mode() -> None:
-    line = await title_of(80, label="scripted demo")
-
-    assert line.startswith(" ~/shop · main ───")
-    assert line.endswith("── claude-sonnet-4-5 · scripted demo · ask ")
-    assert len(line) == 80
-
-
 async def test_the_title_marks_uncommitted_changes_once_a_call_has_written() -> None:
     trees = [("main", False), ("fix", True)]
 
@@ -232,21 +224,6 @@ async def queue_of(story: Story, width: int = 120) -> list[str]:
     return await drawn(widget, width, telling(widget, story))
 
 
-async def test_the_queue_tells_when_each_message_lands() -> None:
-    story = working()
-    story.sends("one")
-    story.sends("two", "follow_up")
-    rule, first, second = await queue_of(story)
-
-    assert rule.startswith("─ queue ─")
-    assert len(rule) == 120
-    assert "1 steer  “one”" in first
-    assert "lands after the running calls" in first
-    assert "a turn of its own after this one" in second
-    assert "↑ edit · ctrl+x drop" in rule
-    assert all(row.rstrip().endswith("▴ ▾ ⇄ ✕") for row in (first, second))
-
-
 @table(
     ("tell", "words"),
     [
@@ -281,14 +258,6 @@ def request(summary: str = "git push", reason: str = "no rule") -> ApprovalReque
     return ApprovalRequest(
         call_id="c1", digest="d", tool="bash", args={}, summary=summary, reason=reason, preview=preview
     )
-
-
-async def test_a_question_is_announced_with_its_key_and_how_many_wait() -> None:
-    line = AttentionLine()
-    (text,) = await drawn(line, 80, lambda: line.announce(request(), 3))
-
-    assert text.startswith(" ▲ Run this command? git push · 2 more")
-    assert text.endswith("ctrl+y answer ")
 
 
 async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.examples import only_long
 from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.still import drawn, shown, still_app
@@ -119,13 +118,6 @@ def test_a_page_looks_as_it_should(snap_compare: Compare, page: str, size: tuple
     fields: dict[str, Any] = {"terminal_size": size, "run_before": typing(command, *keys)}
 
     assert snap_compare(still_app(decided_run()), **fields)
-
-
-@pytest.mark.parametrize("theme", ["light", *only_long("high-contrast", "ansi")])
-def test_the_permissions_look_as_they_should_in_a_theme(snap_compare: Compare, theme: str) -> None:
-    app = still_app(decided_run(), theme=theme)
-
-    assert snap_compare(app, terminal_size=(80, 24), run_before=typing("/permissions", *("down",) * 6))
 
 
 JOBS_SHOWN = [("jobs", (40, 10)), ("jobs", (80, 24)), ("jobs", (120, 40)), ("mark", (120, 40)), ("no-jobs", (80, 24))]

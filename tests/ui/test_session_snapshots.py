@@ -8,9 +8,10 @@ from textual.pilot import Pilot
 from tests.ui.app.fake_sessions import PageService
 from tests.ui.app.saved_sessions import NOW
 from tests.ui.app.still_sessions import ROWS, StillShelf
+from tests.ui.app.test_session_screen import ListApp
 from tests.ui.still import FakeAgent, bridge_to, drawn
 from tui_agent.protocol.facts.screen_facts import FirstPage, SessionOffer
-from tui_agent.ui.app.question_app import NoKey, QuestionApp, SessionInUse
+from tui_agent.ui.app.question_app import NoKey, SessionInUse
 from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -25,20 +26,9 @@ SIZES = [(80, 24), (120, 40)]
 NAMES = ["80x24", "120x40"]
 
 
-class ListApp(QuestionApp[str | None]):
-    """Shows only the list."""
-
-    def __init__(self, screen: SessionScreen, theme: str) -> None:
-        super().__init__(theme)
-        self.list = screen
-
-    def on_mount(self) -> None:
-        self.push_screen(self.list)
-
-
 def list_app(rows: Sequence[tuple[str, int, str, str, int, float | None, int, bool]]) -> ListApp:
     """Return the list of some sessions, the first of which is on the screen."""
-    return ListApp(SessionScreen(StillShelf(rows), current="00f3a9c1e7b2", now=lambda: NOW), "dark")
+    return ListApp(SessionScreen(StillShelf(rows), current="00f3a9c1e7b2", now=lambda: NOW))
 
 
 def pressing(*keys: str) -> Callable[[Pilot[str | None]], Awaitable[None]]:

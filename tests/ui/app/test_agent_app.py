@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.stage import PATIENCE, Clock
+from tests.ui.stage import PATIENCE
 from tui_agent import Agent, AgentApp, ScriptedProvider, call, coding_tools, reply, tool
-from tui_agent.protocol.events import RunEnded
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.text_page import help_text
 
 
@@ -27,23 +25,6 @@ async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not happened():
             await pilot.pause()
-
-
-@pytest.mark.slow
-async def test_questions_are_answered_in_its_dialogs() -> None:
-    agent = Agent(ScriptedProvider([reply(call("pay", amount=3)), "Paid."]), tools=[pay])
-    ended: list[RunEnded] = []
-    agent.bus.on(RunEnded, ended.append)
-    clock = Clock()
-    app = AgentApp(agent, prompt="Pay 3.", surroundings=TerminalEnvironment(reduced_motion=True, clock=clock))
-
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.guard.was_drawn)
-        clock.now += 1
-        await pilot.press("y")
-        await until(pilot, lambda: bool(ended))
-
-    assert [message.text for message in agent.history.messages()][-2:] == ["paid 3", "Paid."]
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from textual.widgets import OptionList
 from tests.support.table import table
 from tests.ui.stage import Clock
 from tui_agent.ui.app.question_app import SessionInUse, TrustChoice, TrustQuestion
-from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
 
@@ -103,27 +102,6 @@ def place_of(app: TrustQuestion, label: str) -> tuple[int, int]:
     rows = screen_text(app).split("\n")
     row = next(number for number, text in enumerate(rows) if label in text)
     return rows[row].index(label), row
-
-
-@table(("label", "answer"), [("n no", "no"), ("t yes, without", "tightening"), ("a yes, with", "all")])
-async def test_a_click_on_a_label_acts_as_its_key(label: str, answer: TrustChoice) -> None:
-    clock = Clock()
-    app = question(clock)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert app.screen.query_one(AnswerRow).guard.was_drawn
-        await pilot.click(offset=place_of(app, label))
-        assert app.is_running, "too early"
-        clock.now += RESTING_SECONDS
-        app.screen.query_one(AnswerRow).redraw()
-        await pilot.pause()
-        column, row = place_of(app, label)
-        await pilot.mouse_down(offset=(column, row))
-        await pilot.mouse_up(offset=(column, row - 1))
-        assert app.is_running, "the button went up beside the answer"
-        await pilot.click(offset=(column, row))
-
-    assert app.return_value == answer
 
 
 async def test_a_click_gives_no_yes_before_everything_was_read() -> None:

@@ -63,10 +63,6 @@ class Listed:
         return " ".join(self._rows_of("heading")).split()
 
     @property
-    def empty(self) -> str:
-        return " ".join(self._rows_of("body"))
-
-    @property
     def side(self) -> list[str]:
         return self._rows_of("detail")
 
@@ -135,31 +131,6 @@ async def test_sessions_are_listed_with_their_facts_and_a_preview_and_tab_shows_
         await shown.until(lambda: len(shown.rows) == 3)
     async with listed(root, tmp_path / "nowhere") as shown:
         assert len(shown.rows) == 4, "a folder without sessions shows those of all"
-
-
-async def test_letters_search_titles_and_branches_and_esc_clears_the_search_first(root: Path, tmp_path: Path) -> None:
-    async with listed(root, tmp_path / "here") as shown:
-        await shown.type("docs")
-        await shown.until(lambda: len(shown.rows) == 1)
-        assert "write the docs" in shown.rows[0]
-        await shown.type("zz")
-        await shown.until(lambda: not shown.rows)
-        assert "No session matches. tab searches all folders." in shown.empty
-
-        await shown.pilot.press("escape")
-        await shown.until(lambda: len(shown.rows) == 3)
-        await shown.pilot.press("escape")
-
-    assert shown.app.return_value is None
-
-
-async def test_without_sessions_the_list_says_so(tmp_path: Path) -> None:
-    async with listed(tmp_path / "none", tmp_path) as shown:
-        assert shown.rows == []
-        assert shown.empty.startswith("No sessions yet.")
-        await shown.pilot.press("enter", "ctrl+x", "ctrl+r", "ctrl+f", "down", "escape")
-
-    assert shown.app.return_value is None
 
 
 async def test_empty_damaged_and_unreadable_journals_are_shown_as_what_they_are(root: Path, tmp_path: Path) -> None:
@@ -238,18 +209,6 @@ async def test_the_session_on_the_screen_is_marked_and_cannot_be_deleted_here(ro
         assert "on the screen" in shown.state
         await shown.pilot.press("ctrl+r")
         assert "/rename NAME" in shown.state
-
-
-async def test_a_click_selects_and_a_click_on_the_selected_session_resumes_it(root: Path, tmp_path: Path) -> None:
-    async with listed(root, tmp_path / "here") as shown:
-        # The heading is laid out after the first sessions are read.
-        await shown.until(lambda: shown.app.list.query_one("#sessions-heading", RowsView).size.height)
-        await shown.pilot.pause()
-        await shown.pilot.click("#sessions-body", offset=(5, 2))
-        await shown.until(lambda: shown.rows[2].startswith("›"))
-        await shown.pilot.click("#sessions-body", offset=(5, 2))
-
-    assert shown.app.return_value == "old"
 
 
 async def test_a_thousand_sessions_are_listed_and_only_visible_rows_are_built(tmp_path: Path) -> None:

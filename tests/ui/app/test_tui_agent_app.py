@@ -19,7 +19,6 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions, ReplayRequested
-from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 
 from .fake_sessions import FakeService
 
@@ -145,33 +144,6 @@ async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None
         assert app.chat.entry.composer.text == "keep the public signature"
 
 
-async def test_keys_lead_to_the_panel_to_a_call_and_to_the_help_and_back() -> None:
-    app = still_app(working(), running=True)
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.press("tab")
-        assert app.focused is not app.chat.entry.composer, "tab leaves an empty composer"
-        app.chat.entry.composer.focus()
-        await pilot.press("ctrl+t")
-        assert app.chat.body.panel.has_focus_within
-        await pilot.press("ctrl+t")
-        assert app.focused is app.chat.entry.composer
-
-        await pilot.press("ctrl+t", "up", "up", "enter")
-        await pilot.pause()
-        assert isinstance(app.screen, CallDetailScreen)
-        await pilot.press("escape")
-        await pilot.pause()
-        assert app.screen is app.chat
-
-        await pilot.press("f1")
-        help_page = app.screen
-        assert help_page is not app.chat
-        await pilot.press("ctrl+p")
-        assert app.screen is help_page, "the palette stays closed over a dialog"
-
-
 async def test_the_drawer_shows_selected_calls_and_opens_and_closes_with_keys_and_clicks() -> None:
     app = still_app(working())
 
@@ -214,23 +186,6 @@ async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
         assert app.chat.body.conversation.scroll_y > 0
         await pilot.press("ctrl+end")
         assert app.chat.body.conversation.scroll_y == app.chat.body.conversation.max_scroll_y
-
-
-async def test_a_crash_of_a_worker_is_reported_and_the_app_continues(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = still_app(Story())
-    agent = app.chat.bridge.agent
-    assert isinstance(agent, FakeAgent)
-    agent.refusal = RuntimeError("boom")
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        app.chat.bridge.submit("one")
-        await shown(pilot)
-        agent.refusal = None
-        app.chat.bridge.submit("two")
-        await shown(pilot)
-
-        assert agent.asked == [("run", "one"), ("run", "two")]
-        assert app.chat.body.has_class("-begun")
 
 
 def test_the_choices_of_the_screen_are_the_settings_of_the_same_names() -> None:

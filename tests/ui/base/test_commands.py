@@ -7,20 +7,14 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.protocol.prompt_references import RESERVED_COMMANDS
-from tui_agent.ui.base.command_type import Command, Where
-from tui_agent.ui.base.commands import COMMANDS, commands_for, slash_commands
+from tui_agent.ui.base.command_type import Where
+from tui_agent.ui.base.commands import COMMANDS, commands_for
 
 HELD_TOGETHER = (("app", "chat", "composer", "queue"), ("app", "chat", "panel"))
 """Parts of the screen whose keys are active at the same time."""
 SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown", "ctrl+z", "ctrl+o"}
 """Keys that act on the innermost part: `escape` closes suggestions before it interrupts, `ctrl+z` restores a dropped
 message before it suspends, `ctrl+o` unfolds the paste under the cursor before it opens the newest call."""
-
-
-def test_every_slash_name_is_there_once() -> None:
-    names = [entry.slash for entry in slash_commands()]
-
-    assert names == sorted(set(names), key=str)
 
 
 @table("where", get_args(Where))
@@ -35,13 +29,6 @@ def test_no_key_means_two_things_in_places_that_are_live_together(places: tuple[
     keys = Counter(key for where in places for entry in commands_for(where) for key in entry.keys)
 
     assert {key for key, number in keys.items() if number > 1} <= SHARED_ON_PURPOSE
-
-
-@table("entry", COMMANDS)
-def test_every_command_has_words_and_a_way_to_give_it(entry: Command) -> None:
-    assert entry.text
-    assert entry.help
-    assert entry.keys or entry.palette or entry.slash or entry.argument
 
 
 @table("where", ["app", "chat", "composer", "queue", "panel", "conversation", "search"])

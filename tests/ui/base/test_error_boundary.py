@@ -24,20 +24,6 @@ BreakPart = Callable[[TuiAgentApp, pytest.MonkeyPatch], None]
 LOG = Path("/somewhere/tui-agent.log")
 
 
-def test_an_error_is_shown_and_logged_once_for_each_part(caplog: pytest.LogCaptureFixture) -> None:
-    told: list[str] = []
-    faults = ErrorBoundary(told.append, LOG)
-
-    for part in ("text", "text", 1):
-        faults.contain(part, ValueError("boom"))
-    faults.contain("text", KeyError("boom"))
-
-    assert len(told) == 3
-    assert all(str(LOG) in text for text in told)
-    assert "(str, ValueError)" in told[0]
-    assert [record.exc_info is not None for record in caplog.records] == [True, True, True]
-
-
 def test_the_last_words_hold_no_value(caplog: pytest.LogCaptureFixture) -> None:
     words = ErrorBoundary(print, LOG).exit_message(ValueError("the secret"))
 

@@ -11,8 +11,7 @@ from textual.message import Message
 
 from tests.support.table import table
 from tests.ui.open_bench import bench_of
-from tests.ui.still import FakeAgent, bridge_to
-from tests.ui.story import working
+from tests.ui.still import FakeAgent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError, TuiAgentError
 from tui_agent.protocol.events import MessageDelta, Noticed
@@ -112,24 +111,6 @@ async def test_a_warm_bridge_leaves_no_validator_to_the_first_prompt() -> None:
 
     assert list(unbuilt_models()) == []
     assert Late(text="a").text == "a"
-
-
-async def test_the_past_comes_before_the_present() -> None:
-    bus = EventBus()
-    bus.publish(Noticed(code="c", text="before anybody listened"))
-    seen: list[str] = []
-
-    def take(message: Message) -> None:
-        if isinstance(message, AgentEvents):
-            seen.extend(envelope.type for envelope in message.events)
-            message.applied.set()
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(bridge_to(FakeAgent(), bus, working().envelopes).relay(take))
-        await turns()
-        task.cancel()
-
-    assert seen == [*(envelope.type for envelope in working().envelopes), "notice"]
 
 
 async def test_while_a_batch_is_not_shown_the_next_ones_are_merged() -> None:
@@ -262,6 +243,8 @@ async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_th
     # Behind the first prompt, each is what it would be while that one ran.
     waiting = [("steer", "Say next"), ("steer", "/unknown"), ("follow_up", "then that")]
     assert [(message.kind, message.text) for message in agent.waiting_messages] == waiting
+    agent.running = True
+    assert (bridge.must_wait("/look"), bridge.must_wait("/say hello")) == (True, False)
 
 
 def test_only_paths_inside_the_workspace_are_its_files(tmp_path: Path) -> None:
@@ -276,15 +259,3 @@ def test_only_paths_inside_the_workspace_are_its_files(tmp_path: Path) -> None:
 
     names = ("notes.txt", "./notes.txt", "x/../notes.txt", ".", "missing", "..", "../outside.txt", str(tmp_path))
     assert [name for name in names if bridge.has_file(name)] == ["notes.txt", "./notes.txt", "x/../notes.txt", "."]
-
-
-def test_a_command_file_steers_a_running_agent_unless_it_needs_a_run_of_its_own() -> None:
-    agent = FakeAgent(running=True)
-    bridge = AgentBridge()
-    bridge.open(bench_of(agent, EventBus(), definitions=FakeDefinitions()))
-
-    bridge.submit("/say hello")
-
-    assert [message.text for message in agent.waiting_messages] == ["Say hello"]
-    assert bridge.must_wait("/look")
-    assert not bridge.must_wait("/say hello")

@@ -1,17 +1,22 @@
-"""One state behind the screen: a live session, the resumed one and its replay end in equal folds."""
+"""One state behind the screen: live, resumed, replayed, and resumed without superseded events, it ends equal."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.session.played_sessions import FULL_SESSION, play
+from tests.session.played_sessions import FULL_SESSION, PlayedRun, play, played_sessions
+from tests.support.examples import examples
+from tests.support.protocol_strategies import of_model
+from tests.support.table import table
 from tests.ui.open_bench import bench_of
 from tests.ui.still import FakeAgent, drawn
 from tests.ui.story import Story
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, Origin, event_classes
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import user_message
 from tui_agent.protocol.past_session import drop_superseded
@@ -24,6 +29,7 @@ from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.replay.replay_screen import ReplayScreen
 from tui_agent.ui.replay.replay_timeline import ReplayTimeline
+from tui_agent.ui.transcript.transcript_builder import HANDLED_EVENTS
 
 SESSIONS = pytest.mark.parametrize("events", [play(FULL_SESSION), TOLD], ids=["session", "events of all kinds"])
 SIZE = (120, 40)
@@ -100,13 +106,38 @@ async def test_live_resumed_and_replayed_screens_have_equal_states(events: list[
     assert [replayed[name] for name in UNTIMED] == [expected[name] for name in UNTIMED]
 
 
-@SESSIONS
-def test_a_past_without_superseded_events_folds_to_the_same_state(events: list[Envelope]) -> None:
-    short, whole = folded(list(drop_superseded(events))), folded(events)
+def assert_looks_the_same_without_superseded_events(past: Sequence[Envelope]) -> None:
+    short, whole = folded(list(drop_superseded(past))), folded(past)
     # The start of a status is that of its first event, which may be superseded.
     short.status.since = whole.status.since = 0.0
 
     assert folds_of(short) == folds_of(whole)
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(40))
+@given(played_sessions, st.data())
+def test_any_past_that_ends_anywhere_looks_the_same(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
+    past = play(script)
+    assert_looks_the_same_without_superseded_events(past[: data.draw(st.integers(0, len(past)))])
+
+
+@given(st.integers(0, len(TOLD)))
+def test_a_past_of_all_kinds_of_events_looks_the_same(size: int) -> None:
+    assert_looks_the_same_without_superseded_events(TOLD[:size])
+
+
+@table("kind", sorted(set(event_classes().values()) - HANDLED_EVENTS, key=lambda kind: kind.__name__))
+def test_what_the_conversation_does_not_hear_would_change_nothing_in_it(kind: type) -> None:
+    @settings(max_examples=5)
+    @given(of_model(kind))
+    def changes_nothing(event: object) -> None:
+        state = folded(TOLD)
+        before = folds_of(state)["transcript"]
+        state.transcript.apply(Envelope(event, 1_000, 0, 0.0, Origin()))  # pyright: ignore[reportArgumentType]
+        assert folds_of(state)["transcript"] == before
+
+    changes_nothing()
 
 
 def test_a_piece_of_the_answer_ends_the_silence_of_the_model() -> None:

@@ -61,23 +61,6 @@ async def test_nothing_that_comes_into_the_column_wraps_the_conversation_anew() 
         assert widths == {75}
 
 
-async def test_below_the_width_of_the_column_a_line_opens_it_over_the_conversation() -> None:
-    async with shown(working()) as (body, pilot):
-        for size in ((60, 20), (80, 24), (109, 40)):
-            await pilot.resize_terminal(*size)
-            await drawn(pilot)
-            assert not is_shown(body)
-            assert body.strip.display
-            for is_open in (True, False):
-                await pilot.press("ctrl+t")
-                await drawn(pilot)
-                assert is_shown(body) == is_open
-                assert body.conversation.region.width == size[0]
-                if is_open:
-                    assert body.panel.has_focus_within
-                    assert body.side.region.width == (60 if size[0] == 60 else 56)
-
-
 async def test_closed_by_a_key_it_stays_closed_until_it_is_opened() -> None:
     story = working()
     async with shown(story) as (body, pilot):

@@ -1,4 +1,6 @@
-"""Keys at random times in the whole app, against questions that appear, are answered and are withdrawn.
+"""Keys at random times in the whole app: over pages of questions that are answered and withdrawn, and over the menu.
+
+The dialog of one question has more schedules in less time in `approval/test_typing_races.py`.
 
 The app runs on a loop whose time leaps from timer to timer, with a scripted agent behind the bridge, so a schedule
 depends on its number alone.
@@ -10,7 +12,7 @@ import os
 import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any
 from weakref import WeakSet
@@ -33,19 +35,17 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.approval.approval_pages import ApprovalListScreen, ChangePartsScreen
-from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.dialogs.answer_rules import PACE_SECONDS, PAUSE_SECONDS, Verdict
+from tui_agent.ui.dialogs.answer_rules import PAUSE_SECONDS
 from tui_agent.ui.dialogs.answer_screen import QuestionScreen
 
 SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "6"))
 """Number of schedules. For all: `TUI_AGENT_APP_RACES=5000 pytest tests/ui/chat/test_typing_races.py`."""
 PER_APP = 50
 """Schedules after which a new app begins."""
-SENTENCES = ("no,-use-pytest", "yes-please", "nnn", "y", "n", "k", "yny", "nnn", "skip-the-rest", "ok", "y-n", "kay")
 OVER_MENU = ("stop-it-please", "no,-this", "skip-so", "s", "n", "so", "nn", "ss", "n", "s", "it-stops")
 NAMES = {",": "comma", "-": "minus", " ": "space"}
 OVER_PAGE = ("all-of-them", "yes-but-tabs", "no,-this", "good-idea", "some-other", "junk", "keep-it", "not-yet")
@@ -119,26 +119,6 @@ class ScriptedAgent(FakeAgent):
 
 
 @dataclass
-class Opened:
-    """A dialog that was opened."""
-
-    screen: ApprovalScreen
-    request_id: str
-    dead = 0
-    """Number of keys that did nothing, of which it said why."""
-
-    def __post_init__(self) -> None:
-        sort = self.screen.sort
-
-        def count_dead(key: Key, action: str | None) -> Verdict:
-            verdict = sort(key, action)
-            self.dead += verdict == "dead"
-            return verdict
-
-        self.screen.sort = count_dead
-
-
-@dataclass
 class Theatre:
     """One app on its own loop."""
 
@@ -146,7 +126,6 @@ class Theatre:
     app: TuiAgentApp
     agent: ScriptedAgent
     context: contextvars.Context
-    opened: list[Opened] = field(default_factory=list[Opened])
 
     @property
     def draft(self) -> str:
@@ -168,8 +147,8 @@ class Theatre:
 
 
 @contextmanager
-def theatre(opened: list[Opened]) -> Generator[Theatre]:
-    """Open an app; `opened` receives its dialogs."""
+def theatre() -> Generator[Theatre]:
+    """Open an app."""
     loop = LeapingLoop(1_000.0)
     context = contextvars.Context()
 
@@ -183,7 +162,7 @@ def theatre(opened: list[Opened]) -> Generator[Theatre]:
 
     app, agent = context.run(make)
     task = asyncio.Task(app.run_async(headless=True, size=(60, 16)), loop=loop, context=context)
-    stage = Theatre(loop, app, agent, context, opened)
+    stage = Theatre(loop, app, agent, context)
     # The past of the session is read in a thread, once.
     for _ in range(1_000):
         stage.run_to(loop.time() + 0.01)
@@ -214,12 +193,12 @@ def styled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stylesheet, "update", update_once)
 
 
-def _play_all(opened: list[Opened], check: Callable[[Theatre, int], int]) -> None:
+def _play_all(check: Callable[[Theatre, int], int]) -> None:
     """Check every schedule."""
     answered = 0
     first = int(os.environ.get("TUI_AGENT_FIRST_RACE", "0"))
     for block in range(first, first + SCHEDULES, PER_APP):
-        with theatre(opened) as stage:
+        with theatre() as stage:
             for seed in range(block, min(first + SCHEDULES, block + PER_APP)):
                 answered += check(stage, seed)
     assert answered >= SCHEDULES / 10, "a test in which nothing is answered shows nothing"
@@ -227,23 +206,8 @@ def _play_all(opened: list[Opened], check: Callable[[Theatre, int], int]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("styled_once")
-def test_in_the_app_no_key_is_lost_and_none_answers_another_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[Opened] = []
-    create = ApprovalScreen.__init__
-
-    def init(screen: ApprovalScreen, request: Any, *args: Any, **fields: Any) -> None:
-        create(screen, request, *args, **fields)
-        opened.append(Opened(screen, request.request_id))
-
-    monkeypatch.setattr(ApprovalScreen, "__init__", init)
-    numbers = count(1)
-    _play_all(opened, lambda stage, seed: _check(stage, seed, numbers))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("styled_once")
 def test_over_the_interrupt_menu_no_key_is_lost_and_no_sentence_interrupts() -> None:
-    _play_all([], _check_menu)
+    _play_all(_check_menu)
 
 
 @pytest.mark.slow
@@ -253,7 +217,7 @@ def test_over_the_pages_of_questions_a_sentence_answers_nothing_and_no_key_is_lo
     key: str, page: type[QuestionScreen[Any]]
 ) -> None:
     numbers, pages = count(1), list[bool]()
-    _play_all([], lambda stage, seed: _check_page(stage, seed, key, page, numbers, pages))
+    _play_all(lambda stage, seed: _check_page(stage, seed, key, page, numbers, pages))
     assert sum(pages) > len(pages) / 2, "the page was hardly ever open"
 
 
@@ -370,67 +334,6 @@ def _check_menu(stage: Theatre, seed: int) -> int:
     agent.waiting_messages.clear()
     stage.run_to(stage.loop.time() + 1)
     return interrupted
-
-
-def _check(stage: Theatre, seed: int, numbers: Any) -> int:
-    """Play one schedule and check it; return the number of answers."""
-    chance, agent = random.Random(seed), stage.agent
-    stage.opened.clear()
-    agent.decided.clear()
-    agent.messages.clear()
-    agent.withdraws = chance.random() < 0.5
-    pressed: list[tuple[float, str]] = []
-    moves: list[tuple[float, Callable[[], object]]] = []
-
-    def press(letter: str) -> None:
-        pressed.append((stage.loop.time(), letter))
-        stage.press(NAMES.get(letter, letter), letter)
-
-    for _ in range(chance.randint(1, 3)):
-        at, request_id = chance.uniform(0, 3), f"q{next(numbers)}"
-        moves.append((at, lambda request_id=request_id: agent.ask(request_id)))
-        if chance.random() < 0.5:
-            by = chance.choice(("cancel", "policy", "timeout"))
-            settles = at + chance.uniform(0, 2)
-            moves.append((settles, lambda request_id=request_id, by=by: agent.settle(request_id, by)))
-    moment, hastened = 0.0, list[float]()
-    for _ in range(chance.randint(1, 3)):
-        moment += chance.uniform(0.3, 2.0)
-        for letter in chance.choice(SENTENCES):
-            moves.append((moment, lambda letter=letter: press(letter)))
-            moment += chance.choice(GAPS)
-        if chance.random() < 0.5:
-            moment += chance.uniform(0, 0.6)
-            moves.append((moment, lambda: stage.press("enter")))
-            hastened.append(stage.loop.time() + moment)
-        elif chance.random() < 0.3:
-            moment += chance.uniform(0, 0.6)
-            moves.append((moment, lambda: stage.press("ctrl+y")))
-            hastened.append(stage.loop.time() + moment)
-    stage.play(moves)
-
-    # Messages, each once and in order, and the draft are what was typed without the keys that belong to dialogs.
-    text = "".join(agent.messages) + stage.draft
-    used = _left_out([letter for _, letter in pressed], text, seed)
-    dead = sum(one.dead for one in stage.opened)
-    assert len(agent.decided) <= len(used) <= len(agent.decided) + dead, f"seed {seed}: {used} for {agent.decided}"
-    # Each answer: one question, its key, and then no key but other answers, at their pace, until it took effect.
-    assert len({request_id for request_id, _, _ in agent.decided}) == len(agent.decided), f"seed {seed}"
-    for request_id, decision, at in agent.decided:
-        screen = next(one.screen for one in reversed(stage.opened) if one.request_id == request_id)
-        key = screen.answered_by
-        assert key is not None, f"seed {seed}"
-        assert key.key == {"approve": "y", "deny": "n", "skip": "k"}[decision], f"seed {seed}"
-        run = [(time, letter) for time, letter in pressed if time < at and letter != "escape"]
-        is_hastened = any(run[-1][0] <= time <= at for time in hastened)
-        assert is_hastened or run[-1][0] <= at - PAUSE_SECONDS + LATE, f"seed {seed}: no pause"
-        assert run[-1][1] in "ynk", f"seed {seed}: {run[-1][1]} is part of a text"
-        for (before, one), (after, other) in pairwise(run):
-            if after - before < PACE_SECONDS and after > at - PAUSE_SECONDS - LATE:
-                pytest.fail(f"seed {seed}: {one}{other} is a text")
-    answered = len(agent.decided)
-    _clear(stage, seed)
-    return answered
 
 
 def _left_out(pressed: Sequence[str], text: str, seed: int) -> list[str]:

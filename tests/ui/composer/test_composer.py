@@ -22,7 +22,6 @@ from tui_agent.ui.composer.paste_collapse import (
 )
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import Suggestion, suggestions
-from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 
@@ -37,7 +36,6 @@ class Desk(App[None]):
         super().__init__()
         self.entry = PromptArea(WaitingMessages(), SessionStatus(), AttentionLine(), Static("─"))
         self.sent: list[tuple[str, str]] = []
-        self.wanted: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield self.entry
@@ -55,10 +53,6 @@ class Desk(App[None]):
     @on(Composer.Submitted)
     def _sent(self, event: Composer.Submitted) -> None:
         self.sent.append((event.kind, event.text))
-
-    @on(QueueRequest)
-    def _change_queue(self, request: QueueRequest) -> None:
-        self.wanted.append(request.action)
 
 
 @pytest.mark.slow

@@ -155,17 +155,6 @@ class Shown:
         return RewindOutcome((shown.file.shown,))
 
 
-@pytest.mark.slow
-async def test_ten_thousand_files_stay_usable() -> None:
-    changes = Shown()
-    one = changes.files_["session"][3]
-    changes.files_["session"] = tuple(replace(one, shown=f"src/file{number:05}.py") for number in range(10_000))
-    async with opened(changes, size=(80, 24)) as page:
-        await page.press("end", "up", "slash", *"09871")
-        assert page.rows("#diff-body").split()[:3] == ["›", "M", "src/file09871.py"]
-        assert page.rows("#diff-state").startswith("10,000 files")
-
-
 def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
     async def before(pilot: Pilot[None]) -> None:
         await pilot.app.workers.wait_for_complete()

@@ -1,7 +1,6 @@
 """The findings of a review: the page, the code of one, and how it opens."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,10 @@ import pytest
 
 from tests.ui.dialogs.test_diff_screen import pressing
 from tests.ui.row_kit import HostApp
-from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.events import AgentEvent, RunEnded, RunStarted, ToolEnded
-from tui_agent.protocol.facts.page_facts import REPORT_TOOL, Finding
+from tui_agent.protocol.facts.page_facts import Finding
 from tui_agent.ui.app.outside_programs import file_arguments
 from tui_agent.ui.base.app_type import FileEditRequested
 from tui_agent.ui.dialogs.findings_screen import FindingsScreen
-from tui_agent.ui.state.plan_and_files import ReviewFindings
 from tui_agent.workbench.workspace_completion import WorkspaceFiles
 
 FINDINGS = (
@@ -67,27 +63,3 @@ def test_editors_take_a_line_in_their_own_form() -> None:
     assert file_arguments("code", "/a.py", 3) == ("--goto", "/a.py:3")
     assert file_arguments("hx", "/a.py", 3) == ("/a.py:3",)
     assert file_arguments("nano", "/a.py", 0) == ("/a.py",)
-
-
-def test_the_fold_has_the_findings_of_the_last_run_that_reported() -> None:
-    fold = ReviewFindings()
-    seq = 0
-
-    def apply(event: AgentEvent) -> bool:
-        nonlocal seq
-        seq += 1
-        return fold.apply(Envelope(event, seq, 0, 0.0, Origin("s")))
-
-    def reported(*findings: Finding, name: str = REPORT_TOOL) -> ToolEnded:
-        details = {"findings": [asdict(one) for one in findings]}
-        return ToolEnded(call_id="c", name=name, index=0, status="ok", is_error=False, content=(), details=details)
-
-    started = RunStarted(trigger="prompt", input="/review", model="m", mode="ask")
-    ended = RunEnded(reason="done")
-    assert not any(apply(one) for one in (started, reported(FINDINGS[1]), reported(FINDINGS[0])))
-    assert apply(ended)
-    assert fold.items == FINDINGS[:2]
-    assert not any(apply(one) for one in (started, reported(FINDINGS[2], name="other"), ended))
-    assert fold.items == FINDINGS[:2]
-    assert apply(started) or apply(reported()) or apply(ended)
-    assert fold.items == ()

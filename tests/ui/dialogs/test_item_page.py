@@ -15,7 +15,6 @@ from tui_agent.protocol.events import FileChanged
 from tui_agent.protocol.facts.page_facts import DefinitionFact, ModelFact
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.dialogs.chooser_page import ChooserPage, definition_items, file_items, model_items
-from tui_agent.ui.text.rows_view import PartPage
 
 DIFF = Diff("--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-round(x)\n+x\n")
 
@@ -57,15 +56,6 @@ async def test_letters_search_in_a_chooser_and_the_keys_of_every_list_work() -> 
         assert page.selected is None
         await on.pilot.press("escape", "slash", *"plan", "enter")
         await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
-
-
-async def test_a_chooser_works_at_any_size() -> None:
-    async with stage(size=(20, 6)) as on:
-        for size in ((20, 6), (40, 10), (80, 24), (200, 60)):
-            await on.pilot.resize_terminal(*size)
-            await opened(on, "/mode")
-            await on.pilot.press("end", "down", "up", "pageup", "pagedown", "up", "x", "y", "escape", "enter")
-            await on.until(lambda: on.app.screen is on.chat)
 
 
 def test_models_say_window_and_price_and_which_one_is_in_force() -> None:
@@ -122,10 +112,3 @@ def test_a_changed_file_shows_the_differences_of_each_call_without_its_path() ->
 def test_a_page_looks_as_it_should(snap_compare: Callable[..., Any], command: str) -> None:
     size = (120, 40) if command == "theme" else (80, 24)
     assert snap_compare(still_app(edited()), terminal_size=size, run_before=typing(command, "down"))
-
-
-async def test_enter_opens_the_differences_of_a_file() -> None:
-    app = still_app(edited())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await typing("files", "enter")(pilot)
-        assert isinstance(app.screen, PartPage)

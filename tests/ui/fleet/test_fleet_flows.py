@@ -13,7 +13,6 @@ from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.fleet.fleet_app import UnitChat
 from tui_agent.ui.fleet.fleet_state import InputRejected
-from tui_agent.ui.fleet.workers_screen import WorkersScreen
 
 
 def three() -> MemoryFleet:
@@ -292,19 +291,6 @@ async def test_a_click_selects_a_unit_and_a_second_one_opens_it() -> None:
         assert on.fleet.rows.cursor == 1
         await on.pilot.click("#fleet-rows", offset=(10, 1))
         await on.until(lambda: on.app.screen is on.app.chat)
-
-
-async def test_pages_of_details_workers_notices_and_keys_open_and_close() -> None:
-    async with fleet_stage(MemoryFleet(busy_fleet().model_copy(update={"questions": ()}))) as on:
-        for key, words in (("i", "bash(git push *)"), ("n", "Worker w7 was lost"), ("question_mark", "stop the unit")):
-            await on.press(key)
-            assert words in on.text()
-            await on.press("escape")
-            assert on.app.screen is on.fleet
-        await on.press("t")
-        assert isinstance(on.app.screen, WorkersScreen)
-        await on.press("plus", "right", "left", "minus", "0", "f", "escape")
-        assert on.app.screen is on.fleet
 
 
 # --- stopping and leaving ---------------------------------------------------------------------------------------------

@@ -1,14 +1,12 @@
 """A call in one row: what it is, what it waits for, the newest lines of its output, and its state at any width."""
 
-from typing import get_args
-
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.support.table import table
 from tests.ui.story import Story
-from tui_agent.protocol.events import ToolBlockedOn, ToolProgress, ToolStatus
+from tui_agent.protocol.events import ToolBlockedOn, ToolProgress
 from tui_agent.ui.panel.call_rows import TAIL_ROWS, tail_lines, wait_text
 from tui_agent.ui.panel.panel_rows import STATE_ROOM, RowContext, row_of
 from tui_agent.ui.state.call_ledger import CallLedger
@@ -112,16 +110,6 @@ def test_of_a_long_path_the_end_is_shown_without_counts(width: int, shown: str) 
 
     row = " ".join(rows(story, width)[0].split())
     assert row == f"✖ #1 edit {shown} failed"
-
-
-@table("status", get_args(ToolStatus))
-def test_every_status_has_a_sign_and_all_but_success_have_a_word(status: ToolStatus) -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "pytest -q", status=status)
-
-    assert rows(story)[0].strip()[0] in "✔✖⏱⊘⤼■?"
-    assert (states(story)[0] == "0.02 s") == (status == "ok")
-    assert 0 < len(states(story)[0]) <= STATE_ROOM
 
 
 @given(st.integers(1, 160), st.text(max_size=60), st.text(max_size=30))

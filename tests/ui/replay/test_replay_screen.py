@@ -8,6 +8,7 @@ import pytest
 from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp, Paste
 from textual.pilot import Pilot
 
+from tests.ui.stage import Clock
 from tests.ui.story import Story
 from tui_agent.ui.app.replay_app import ReplayApp
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
@@ -17,16 +18,6 @@ from tui_agent.ui.replay.replay_screen import ReplayScreen
 from tui_agent.ui.replay.replay_timeline import PlayState, ReplayTimeline, scrubber_row, speed_text, time_text
 
 pytestmark = pytest.mark.slow
-
-
-class Clock:
-    """Time that passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def story() -> Story:
@@ -44,6 +35,7 @@ class Watched:
 
     def __init__(self, told: Story) -> None:
         self.clock = Clock()
+        self.clock.now = 0.0
         timeline = ReplayTimeline(told.envelopes, [one.ts for one in told.envelopes], ("Line 2 is damaged.",))
         self.app = ReplayApp(
             lambda options: ReplayScreen(timeline, options, self.clock),

@@ -8,14 +8,10 @@ from tests.ui.story import Story, folded
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
-    FileChanged,
     RunEnded,
-    SessionCreated,
-    SessionLoaded,
     ToolQueued,
     ToolStatus,
 )
-from tui_agent.ui.panel.tool_panel import counts
 from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -31,22 +27,6 @@ def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> N
     assert ledger.apply(story.blocked(edit).envelopes[-1]) == (1,)
     story.asks(edit, "edit", "a.py", "no rule")
     assert [ledger.apply(envelope) for envelope in story.envelopes[-3:]] == [(1, 2), (1,), ()]
-
-
-def test_a_path_below_the_working_directory_is_relative_in_summary_and_change() -> None:
-    story = Story().run("x").step(0)
-    story.tell(SessionCreated(id="s1", cwd="/w"))
-    story.tell(
-        ToolQueued(
-            call_id="c", name="edit", args_raw={"path": "/w/a.py"}, index=0, summary="/w/a.py (+1 −1)", safe=True
-        )
-    )
-    story.tell(FileChanged(path="/w/a.py", change="modified", call_id="c", added=1, removed=1))
-    story.tell(FileChanged(path="/etc/hosts", change="modified", call_id="c"))
-    view = folded(CallLedger(), story).calls[0].view
-
-    assert view.summary == "a.py (+1 −1)"
-    assert [file.path for file in view.changes.files] == ["a.py", "/etc/hosts"]
 
 
 def test_the_end_of_a_sub_agent_ends_its_own_calls_only() -> None:
@@ -80,17 +60,6 @@ def again(story: Story, step: int | None = None) -> Story:
     story.origin = replace(story.origin, run_id="r2", step=step)
     story.tell(first)
     return story
-
-
-def test_a_resumed_call_keeps_its_row() -> None:
-    story = Story().run("x").step(0)
-    story.ended(story.queued("write", "new.txt", path="new.txt"), "write", "cancelled")
-    story.end(reason="aborted")
-
-    ledger = folded(CallLedger(), again(story))
-
-    assert [(call.number, call.view.phase) for call in ledger.calls] == [(1, "queued")]
-    assert ledger.places["waiting"] == {0}
 
 
 @pytest.mark.parametrize("status", ["ok", "cancelled"])
@@ -162,32 +131,3 @@ def test_a_command_that_ended_before_its_call_was_never_in_the_background() -> N
     story.ended(call_id, "bash", details={"task_id": "bash_1"})
 
     assert [call.kind for call in folded(CallLedger(), story).calls] == ["done"]
-
-
-def test_no_clock_of_the_program_before_remains_in_a_resumed_session() -> None:
-    story = Story()
-    runs = story.queued("bash", "sleep 600")
-    story.started(runs, "bash", "sleep 600").wait(5.0)
-    in_background(story)
-    ledger = folded(CallLedger(), story)
-    story.now += 90_000.0  # Monotonic seconds of another process.
-
-    assert set(ledger.apply(story.tell(SessionLoaded(id="s1", cwd="/shop")))) == {0, 1}
-
-    assert [call.kind for call in ledger.calls] == ["unknown", "unknown"]
-    assert [call.view.elapsed_ms(story.now) for call in ledger.calls] == [0.0, 0.0]
-    assert [call.view.waited_ms(story.now) for call in ledger.calls] == [0.0, 0.0]
-
-
-def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "make", status="error")
-    story.end().run("again", "r2").step(0)
-    story.call("bash", "make", status="denied_user")
-    story.queued("bash", "make")
-    ledger = CallLedger()
-    for envelope in story.envelopes:
-        ledger.apply(envelope)
-
-    assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
-    assert counts(ledger).plain == "1 queued · 1 denied"

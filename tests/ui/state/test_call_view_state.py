@@ -17,7 +17,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.state.call_records import FileChange, HookRun
-from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState
+from tui_agent.ui.state.call_view_state import CallViewState
 
 QUEUED = ToolQueued(call_id="c1", name="bash", args_raw={"command": "ls"}, index=2, group=1, safe=True, summary="ls")
 STARTED = ToolStarted(call_id="c1", name="bash", args={"command": "ls"}, timeout_s=120.0, read_only=True)
@@ -36,18 +36,6 @@ def seen(*events: AgentEvent) -> CallViewState:
     for event in events:
         view.apply(teller.tell(event, step=3))
     return view
-
-
-def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
-    chunk = ToolOutput(call_id="c1", stream="stdout", chunk="x" * (LIVE_LIMIT // 2 + 1), bytes_total=7)
-
-    one, two = seen(QUEUED, STARTED, chunk), seen(QUEUED, STARTED, chunk, chunk)
-
-    assert len(one.live.text) == LIVE_LIMIT // 2 + 1
-    assert not one.live.is_cut
-    assert len(two.live.text) == LIVE_LIMIT
-    assert two.live.is_cut
-    assert two.live.bytes_total == 7
 
 
 def test_events_after_the_end_are_ignored() -> None:

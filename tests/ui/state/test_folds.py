@@ -10,8 +10,6 @@ from tests.ui.story import START, Story, folded, working
 from tui_agent.permissions.rules.rule import finding_for_mode
 from tui_agent.protocol.events import (
     ApprovalResolved,
-    BackgroundEnded,
-    BackgroundStarted,
     FileChanged,
     Noticed,
     PermissionDecided,
@@ -29,7 +27,6 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.state.approval_folds import (
     FLOOR_ASKS,
     Attention,
-    PendingApprovals,
     RuleHits,
     Saving,
     best_saving,
@@ -39,15 +36,6 @@ from tui_agent.ui.state.plan_and_files import ChangedFiles, FileTotals, Plan
 from tui_agent.ui.state.session_status import SessionStatus
 
 # --- questions --------------------------------------------------------------------------------------------------------
-
-
-def test_the_end_of_the_run_or_of_the_process_settles_every_question() -> None:
-    for ended in (RunEnded(reason="done"), SessionLoaded(id="s1")):
-        story = Story().run("x")
-        story.asks("c1", "bash", "make", "no rule")
-        assert len(folded(PendingApprovals(), story)) == 1
-        story.tell(ended)
-        assert len(folded(PendingApprovals(), story)) == 0
 
 
 def ask(story: Story, rule: str | None, seconds: float, **answer: Any) -> None:
@@ -182,21 +170,6 @@ def test_a_question_of_the_floor_and_a_denial_by_plan_mode_are_not_counted_as_pr
 # --- status -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_end_of_the_run_ends_what_runs_and_what_asks() -> None:
-    story = working()
-    story.asks("c9", "bash", "rm x", "no rule")
-    view = folded(SessionStatus(), story.end(reason="aborted"))
-
-    assert (view.status, view.running, view.asking, view.ended) == ("idle", {}, {}, "aborted")
-
-
-def test_a_session_that_broke_off_is_at_rest_when_it_is_loaded() -> None:
-    story = working()
-    story.tell(SessionLoaded(id="s1"))
-
-    assert folded(SessionStatus(), story).status == "idle"
-
-
 def test_steps_of_a_sub_agent_are_not_the_steps_of_the_run() -> None:
     story = Story().run("x").step(0)
     story.origin = replace(story.origin, depth=1, agent_id="explorer")
@@ -230,17 +203,6 @@ def test_changes_of_mode_and_settings_leave_a_message_that_the_past_does_not() -
 
     story.tell(SessionLoaded(id="s1"))
     assert folded(SessionStatus(), story).notice.text == ""
-
-
-def test_background_commands_are_counted_until_they_end_or_the_session_is_resumed() -> None:
-    story = working()
-    for name in ("bash_1", "bash_2", "bash_3"):
-        story.tell(BackgroundStarted(task_id=name, kind="shell", command="npm run dev"))
-    story.tell(BackgroundEnded(task_id="bash_2", kind="shell", status="exited", code=0))
-    assert folded(SessionStatus(), story.end()).progress.in_background == {"bash_1", "bash_3"}
-
-    story.tell(SessionLoaded(id="s1"))
-    assert not folded(SessionStatus(), story).progress.in_background
 
 
 # --- plan and files ---------------------------------------------------------------------------------------------------

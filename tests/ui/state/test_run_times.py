@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ui.story import START, Story, folded, working
+from tests.ui.story import START, Story, folded
 from tui_agent.protocol.events import SessionForked, SessionLoaded, StepRetry
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes, covered
@@ -106,19 +105,6 @@ def test_no_clock_of_another_process_remains() -> None:
     story.tell(SessionForked(id="s2", parent="s1", at_seq=3))
     times = folded(RunTimes(), story)
     assert (times.started, times.ended, times.last, times.calls) == (None, None, None, {})
-
-
-@pytest.mark.parametrize("loaded", [True, False])
-def test_the_end_ends_every_lane(loaded: bool) -> None:
-    story = working().wait(1)
-    if loaded:
-        story.tell(SessionLoaded(id="s1"))
-    else:
-        story.end()
-    times = folded(RunTimes(), story)
-
-    assert not times.in_progress
-    assert not any(lane.open for lane in (times.model, *times.calls.values()))
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12))

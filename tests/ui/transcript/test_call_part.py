@@ -99,46 +99,135 @@ def done(
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "summary", "outcome", "row"),
+NEW = FileChanged(
+    path="src/new.py",
+    change="created",
+    call_id="c1",
+    diff=Diff("--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"),
+    added=2,
+    removed=0,
+)
+RAW = {"path": "a", "limit": "7"}
+HELP = "\nInvalid arguments for kill_bash:\n\n  - task_id is missing\nso"
+
+
+def around(call: list[AgentEvent], *events: AgentEvent, starts: bool = False) -> list[AgentEvent]:
+    """Return the events of a whole call with others between its beginning and its end."""
+    return [call[0], *([call[1]] if starts else []), *events, call[2]]
+
+
+def ended_as(status: ToolStatus, **fields: object) -> list[AgentEvent]:
+    """Return the events of a command that a rule decided about and that did not run to its end."""
+    values = {"source": "rule", "rule": "bash(rm:*)", "reason": "rule of settings.toml", **fields}
+    decided = PermissionDecided.model_validate(
+        {"call_id": "c1", "decision": "deny", "mode": PermissionMode.ASK, **values}
+    )
+    return around(done("c1", "bash", "rm -rf build", status=status), decided)
+
+
+def denied_by(by: str) -> list[AgentEvent]:
+    """Return the events of a question that was answered with no."""
+    asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="bash", args={"command": "make"})
+    values = {"request_id": "q", "call_id": "c1", "decision": "deny", "by": by, "note": "use pytest"}
+    return around(done("c1", "bash", "make", status="denied_user"), asked, ApprovalResolved.model_validate(values))
+
+
+def hooked(reason: str) -> list[AgentEvent]:
+    """Return the events of a call that a hook denied."""
+    hook = HookEnded(event="before_tool", name="guard", call_id="c1", action="deny", reason=reason)
+    return around(done("c1", "bash", "make", status="denied_hook"), hook)
+
+
+@table(
+    ("events", "rows"),
     [
-        ("write", "notes.md (4 lines)", "new file +4", "write notes.md new file +4"),
-        ("edit", "a (1).py (+2 −1 everywhere)", "+8 −4", "edit a (1).py +8 −4"),
-        ("todo", "1 of 4 done: Change price.py", "1 of 4 done", "todo 1 of 4 done: Change price.py"),
-        ("todo", "11 of 14 done", "1 of 14 done", "todo 11 of 14 done 1 of 14 done"),
-        ("bash", "echo ready", "ready", "bash echo ready ready"),
+        # Each state once.
+        (done("c1", "write", "notes.md (4 lines)", "new file +4"), ["✔ write notes.md new file +4"]),
+        (done("c1", "edit", "a (1).py (+2 −1 everywhere)", "+8 −4"), ["✔ edit a (1).py +8 −4"]),
+        (done("c1", "todo", "1 of 4 done: Change it", "1 of 4 done"), ["✔ todo 1 of 4 done: Change it"]),
+        (done("c1", "todo", "11 of 14 done", "1 of 14 done"), ["✔ todo 11 of 14 done 1 of 14 done"]),
+        (done("c1", "bash", "echo ready", "ready"), ["✔ bash echo ready ready"]),
+        # A new file is named once.
+        (
+            around(done("c1", "write", "src/new.py (2 lines)", "new file +2"), NEW, starts=True),
+            ["✔ write src/new.py new file +2", "1 + one", "2 + two"],
+        ),
+        (
+            around(done("c1", "bash", "make", "done"), NEW, starts=True),
+            ["✔ bash make done", "src/new.py +2 created", "1 + one", "2 + two"],
+        ),
+        # A failure shows its first line.
+        (
+            done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error"),
+            ["✖ edit a.py old_string was not found +2 lines #1"],
+        ),
+        (
+            done("c1", "kill_bash", "", text=HELP, status="error"),
+            ["✖ kill_bash Invalid arguments for kill_bash: task_id is missing +4 lines #1"],
+        ),
+        # A read that failed or runs has a row of its own.
+        (
+            [
+                *done("c1", "read", "a.py", "1 line"),
+                *done("c2", "read", "b.py", "1 line"),
+                *done("c3", "read", "gone.py", text="gone.py does not exist", status="error"),
+                *done("c4", "read", "d.py", "1 line")[:2],
+            ],
+            ["✔ read a.py · b.py", "✖ read gone.py gone.py does not exist #3", "◐ read d.py #4"],
+        ),
+        # A call that did not run to its end says why, and who denied it.
+        (ended_as("denied_policy"), ["⊘ bash rm -rf build denied: bash(rm:*) #1"]),
+        (ended_as("skipped_steering"), ["⤼ bash rm -rf build skipped: you steered #1"]),
+        (ended_as("cancelled"), ["■ bash rm -rf build cancelled #1"]),
+        (ended_as("interrupted"), ["? bash rm -rf build outcome unknown #1"]),
+        (ended_as("timeout"), ["⏱ bash rm -rf build timed out #1"]),
+        (
+            # The row has the file already.
+            ended_as("denied_policy", source="floor", rule=None, reason="plan mode changes nothing: it runs rm"),
+            ["⊘ bash rm -rf build plan mode changes nothing #1"],
+        ),
+        (denied_by("user"), ["⊘ bash make you denied it: use pytest #1"]),
+        (denied_by("timeout"), ["⊘ bash make denied: no answer in time: use pytest #1"]),
+        (denied_by("nobody"), ["⊘ bash make denied: no user to ask: use pytest #1"]),
+        (denied_by("cancel"), ["⊘ bash make not run: cancelled before you answered: use pytest #1"]),
+        (hooked("no rm here"), ["⊘ bash make denied by a hook: no rm here #1"]),
+        (hooked("Denied by a hook (a.json:2): no rm"), ["⊘ bash make Denied by a hook (a.json:2): no rm #1"]),
+        # A hook changed it, and arguments that were only converted are not called changed.
+        (
+            around(
+                done("c1", "bash", "make install"),
+                HookEnded(event="before_tool", name="dry", call_id="c1", action="modify"),
+                ToolStarted(call_id="c1", name="bash", args={"command": "make -n"}, summary="make -n"),
+            ),
+            ["✔ bash make -n", "└ hook dry changed it; the model asked for: make install"],
+        ),
+        (
+            [
+                ToolQueued(call_id="c1", name="read", args_raw=RAW, index=0, summary="a"),
+                ToolStarted(call_id="c1", name="read", args={"path": "a", "limit": 7, "offset": 0}, summary="a"),
+                done("c1", "read", "a")[2],
+            ],
+            ["✔ read a"],
+        ),
     ],
 )
-def test_a_row_has_each_state_once(name: str, summary: str, outcome: str, row: str) -> None:
-    assert Talk(*done("c1", name, summary, outcome)).rows() == [f"✔ {row}"]
+def test_a_call_is_rows(events: list[AgentEvent], rows: list[str]) -> None:
+    assert Talk(*events).rows(120) == rows
 
 
-def test_a_new_file_is_named_once() -> None:
-    begin, start, end = done("c1", "write", "src/new.py (2 lines)", "new file +2")
-    diff = "--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"
-    made = FileChanged(path="src/new.py", change="created", call_id="c1", diff=Diff(diff), added=2, removed=0)
-    assert Talk(begin, start, made, end).rows() == ["✔ write src/new.py new file +2", "1 + one", "2 + two"]
-
-    command = done("c1", "bash", "make", "done")
-    assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 created"
+def test_an_unfolded_call_has_the_reason_of_its_decision() -> None:
+    talk = Talk(*ended_as("denied_policy"))
+    talk.toggle()
+    assert "rule of settings.toml" in talk.rows()[1]
 
 
-def test_a_failure_shows_its_first_line() -> None:
-    failed = done("c1", "bash", "pytest -q", "exit 1 · FAILED test_price.py::test_round", status="error")
-    assert Talk(*failed).rows(60) == ["✖ bash pytest -q #1", "└ exit 1 · FAILED test_price.py::test_round"]
-
-    error = f"exit 1 · FAILED {'../shop/' * 15}test_price.py::test_round"
-    *_, row = Talk(*done("c1", "bash", "pytest -q", error, status="error")).rows(60)
-    assert row.endswith("…")
-    assert len(row) < 60
-
-    unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
-    assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found +2 lines #1"]
-
-    announced = done(
-        "c1", "kill_bash", "", text="\nInvalid arguments for kill_bash:\n\n  - task_id is missing\nso", status="error"
-    )
-    assert Talk(*announced).rows() == ["✖ kill_bash Invalid arguments for kill_bash: task_id is missing #1"]
+@table("outcome", ["exit 1 · FAILED test_price.py::test_round", f"exit 1 · FAILED {'../shop/' * 15}test_price.py"])
+def test_a_long_failure_is_below_its_call_and_cut(outcome: str) -> None:
+    call, *below = Talk(*done("c1", "bash", "pytest -q", outcome, status="error")).rows(60)
+    assert call == "✖ bash pytest -q #1"
+    assert below[0].startswith("└ exit 1 · FAILED")
+    assert below[-1].endswith(("test_round", "…"))
+    assert len(below[-1]) < 60
 
 
 def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
@@ -160,17 +249,6 @@ def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
     ]
     talk.toggle()
     assert len(talk.rows()) == 2
-
-
-def test_a_read_that_failed_or_runs_has_its_own_row() -> None:
-    talk = Talk(
-        *done("c1", "read", "a.py", "1 line"),
-        *done("c2", "read", "b.py", "1 line"),
-        *done("c3", "read", "gone.py", text="gone.py does not exist", status="error"),
-        *done("c4", "read", "d.py", "1 line")[:2],
-    )
-
-    assert talk.rows() == ["✔ read a.py · b.py", "✖ read gone.py gone.py does not exist #3", "◐ read d.py #4"]
 
 
 def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
@@ -251,90 +329,6 @@ def test_of_very_many_changed_files_the_first_are_listed() -> None:
     assert "changed 940 files" in talk.rows()[1]
     talk.toggle()
     assert talk.rows()[-1] == "… 900 more files"
-
-
-@table(
-    ("status", "words"),
-    [
-        ("denied_policy", "denied: bash(rm:*)"),
-        ("skipped_steering", "skipped: you steered"),
-        ("cancelled", "cancelled"),
-        ("interrupted", "outcome unknown"),
-        ("timeout", "timed out"),
-    ],
-)
-def test_a_call_that_did_not_run_to_its_end_says_why(status: ToolStatus, words: str) -> None:
-    call = done("c1", "bash", "rm -rf build", status=status)
-    decided = PermissionDecided(
-        call_id="c1",
-        decision="deny",
-        source="rule",
-        mode=PermissionMode.ASK,
-        rule="bash(rm:*)",
-        reason="rule of settings.toml",
-    )
-
-    talk = Talk(call[0], decided, call[2])
-
-    assert words in talk.rows()[0]
-    talk.toggle()
-    assert "rule of settings.toml" in talk.rows()[1]
-
-
-def test_a_command_that_a_hook_changed_names_the_hook() -> None:
-    first, _, last = done("c1", "bash", "make install")
-    hook = HookEnded(event="before_tool", name="dry", call_id="c1", action="modify")
-    began = ToolStarted(call_id="c1", name="bash", args={"command": "make -n"}, summary="make -n")
-
-    assert Talk(first, hook, began, last).rows()[1] == "└ hook dry changed it; the model asked for: make install"
-
-
-def test_arguments_that_were_only_converted_are_not_called_changed() -> None:
-    queued_ = ToolQueued(call_id="c1", name="read", args_raw={"path": "a", "limit": "7"}, index=0, summary="a")
-    began = ToolStarted(call_id="c1", name="read", args={"path": "a", "limit": 7, "offset": 0}, summary="a")
-
-    assert Talk(queued_, began, done("c1", "read", "a")[2]).rows() == ["✔ read a"]
-
-
-def test_plan_mode_is_named_without_the_file_that_the_row_has_already() -> None:
-    begin, _, end = done("c1", "edit", "src/price.py", status="denied_policy")
-    reason = "plan mode changes nothing: edit writes src/price.py"
-    decided = PermissionDecided(call_id="c1", decision="deny", source="floor", mode=PermissionMode.PLAN, reason=reason)
-
-    assert Talk(begin, decided, end).rows() == ["⊘ edit src/price.py plan mode changes nothing #1"]
-
-
-@table(
-    ("by", "words"),
-    [
-        ("user", "you denied it: use pytest"),
-        ("timeout", "denied: no answer in time: use pytest"),
-        ("nobody", "denied: no user to ask: use pytest"),
-        ("cancel", "not run: cancelled before you answered: use pytest"),
-    ],
-)
-def test_a_denied_call_names_who_denied_it_and_why(by: str, words: str) -> None:
-    first, _, last = done("c1", "bash", "make", status="denied_user")
-    asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="bash", args={"command": "make"})
-    answered = ApprovalResolved.model_validate(
-        {"request_id": "q", "call_id": "c1", "decision": "deny", "by": by, "note": "use pytest"}
-    )
-
-    assert words in " ".join(Talk(first, asked, answered, last).rows(120))
-
-
-@pytest.mark.parametrize(
-    ("reason", "words"),
-    [
-        ("no rm here", "denied by a hook: no rm here"),
-        ("Denied by a hook (settings.json:2): no rm", "Denied by a hook (settings.json:2): no rm"),
-    ],
-)
-def test_a_call_that_a_hook_denied_says_so_once(reason: str, words: str) -> None:
-    first, _, last = done("c1", "bash", "make", status="denied_hook")
-    hook = HookEnded(event="before_tool", name="guard", call_id="c1", action="deny", reason=reason)
-
-    assert Talk(first, hook, last).rows() == [f"⊘ bash make {words} #1"]
 
 
 def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None:

@@ -39,10 +39,10 @@ class ListeningApp(HostApp):
         self.chosen.append(event.call_ids)
 
 
-async def tell(pilot: Pilot[None], *events: AgentEvent, teller: Teller | None = None) -> Conversation:
+async def tell(pilot: Pilot[None], *events: AgentEvent) -> Conversation:
     """Apply events and wait until the screen shows them."""
     conversation = pilot.app.query_one(Conversation)
-    teller = teller or Teller()
+    teller = Teller()
     for event in events:
         apply_to(conversation, teller.tell(event))
     conversation.flush()

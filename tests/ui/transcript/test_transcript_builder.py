@@ -82,11 +82,6 @@ def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
     return rows_of(transcript, width)
 
 
-def row(left: str, right: str, width: int = 60) -> str:
-    """Return the row of a call as `body` does."""
-    return left + right.rjust(width - 2 - len(left))
-
-
 def commanded(said: str, output: str, status: ToolStatus = "ok") -> list[AgentEvent]:
     """Return the events of a user's command, from its beginning to its end."""
     return [
@@ -301,18 +296,6 @@ def test_of_sub_agents_only_failures_are_shown() -> None:
         fold.apply(teller.tell(event, depth=1))
 
     assert [row.strip() for row in rows_of(transcript)] == ["", "! inner trouble"]
-
-
-def test_a_resumed_message_looks_like_a_live_one() -> None:
-    text = "One.\n\n- two\n- three\n\n```py\nx = 1\n```\n"
-    live = [
-        started(),
-        delta("hm", kind="thinking"),
-        *(delta(text[place : place + 3]) for place in range(0, len(text), 3)),
-        answer(text, thinking="hm"),
-    ]
-
-    assert shown(live) == shown([answer(text, thinking="hm")])
 
 
 AWKWARD = "[]/@=`*_|>#-1. \n\t\\\x1b\x9b\x07\r\u202e\u200b\u2066\ufeff\u00a0\ue000日👍e\u0301"

@@ -24,16 +24,6 @@ def filled() -> Transcript:
     return transcript
 
 
-def test_steps_go_through_all_matches_and_around() -> None:
-    transcript = filled()
-    search = TranscriptSearch(transcript, "needle")
-    parts = transcript.parts
-
-    forward = [search.step() for _ in range(6)]
-
-    assert forward == [parts[1], parts[1], parts[2], parts[3], parts[4], parts[1]]
-
-
 def test_a_match_that_is_not_shown_leads_to_its_part() -> None:
     transcript = Transcript()
     transcript.add(MarkdownPart("see **bo**ld"))
