@@ -304,7 +304,7 @@ async def test_a_unit_is_stopped_by_a_second_press_and_now_by_two_more() -> None
         await on.press("s")
         assert on.files.stopped == []
         assert "s again stops unit 002 after its step" in on.text()
-        # A key that is held down is no second press.
+        # A key that is held down does not confirm.
         for _ in range(20):
             on.clock.now += 0.05
             await on.pilot.press("s")
