@@ -19,7 +19,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.providers import AnthropicProvider
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 from tui_agent.ui.transcript.transcript_parts import NotePart
 
 Reply = dict[str, Any]

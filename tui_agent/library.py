@@ -574,7 +574,7 @@ def _configured_servers(mcp: Servers) -> "list[ConfiguredServer]":
 def _server_parts(bus: EventBus, root: Path) -> "ServerParts":
     """Return what the servers of an agent share."""
     from tui_agent.mcp.server_parts import ServerParts
-    from tui_agent.tools.media.media_files import check_media
+    from tui_agent.tools.media.media_blocks import check_media
     from tui_agent.tools.processes.child_environment import child_environment
     from tui_agent.tools.processes.command_launcher import HelperTree
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.terminal import PATIENCE
 from tui_agent.cli.fleet_host import FleetOptions, create_fleet, remove_unstarted
 from tui_agent.cli.subcommands.fleet_commands import fleet
-from tui_agent.fleet import dask_cluster
+from tui_agent.fleet import dask_connection
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_status
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import UnitTask
@@ -21,7 +21,7 @@ from tui_agent.protocol.fleet_records import UnitTask
 def test_a_fleet_whose_cluster_cannot_be_reached_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, existed: bool
 ) -> None:
-    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(dask_connection, "CONNECT_SECONDS", 0.2)
     (tmp_path / "tasks.jsonl").write_text('{"prompt": "Go", "repo": "missing"}', "utf-8")
     out = tmp_path / "out"
     if existed:

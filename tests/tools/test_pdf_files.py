@@ -11,7 +11,7 @@ from tests.support.table import table
 from tests.tools.calls import call
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import DocumentBlock
-from tui_agent.tools.media.media_files import PAGE_LIMIT, PDF_LIMIT, count_pages, pdf_block
+from tui_agent.tools.media.media_blocks import PAGE_LIMIT, PDF_LIMIT, count_pages, pdf_block
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 

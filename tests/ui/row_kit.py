@@ -31,7 +31,7 @@ from tui_agent.ui.app.themes import DEFAULT_THEME, read_theme, shipped_themes
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.transcript_builder import TranscriptFold
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 
 
 class FoldWithLedger(TranscriptFold):

@@ -17,7 +17,7 @@ from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 
 
 def everything() -> list[Envelope]:

@@ -9,7 +9,7 @@ from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage, sub_agent_at_work
 from tests.ui.test_chat_flows import FakeFiles, kinds
 from tui_agent.protocol.facts.screen_facts import PromptAttachment
-from tui_agent.ui.composer.message_lines import MAX_LINES
+from tui_agent.ui.composer.notice_lines import MAX_LINES
 from tui_agent.workbench.workspace_completion import SourceSymbol
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from tui_agent.protocol.events import SteeringRequeued
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, reply
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.composer.message_lines import RefusalLine
+from tui_agent.ui.composer.notice_lines import RefusalLine
 from tui_agent.ui.state.queued_messages import WaitingMessages
 
 pytestmark = pytest.mark.slow

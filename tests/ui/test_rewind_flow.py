@@ -21,7 +21,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.dialogs.diff_screen import DiffScreen
-from tui_agent.ui.dialogs.findings_screen import FindingsScreen
+from tui_agent.ui.dialogs.review_findings_screen import FindingsScreen
 from tui_agent.ui.dialogs.rewind_screen import RewindScreen
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.text.rows_view import RowsView

@@ -22,7 +22,7 @@ from tui_agent.protocol.background import first_error, reason_of
 from tui_agent.protocol.errors import ConfigurationError
 
 from .backend import MOST_MESSAGES, BackendLostError, ClusterChoice
-from .dask_cluster import Scheduler, connect, is_loopback, open_cluster
+from .dask_connection import Scheduler, connect, is_loopback, open_cluster
 from .dask_worker import JobKey, Report, count_jobs
 from .worker_messages import DriverMessage, UnitAbandoned, UnitClaimed, UnitEnded, WorkerLost, WorkerMessage
 

@@ -15,7 +15,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 from .file_errors import is_directory_error, missing_file_error, os_errors_as
 from .file_versions import FileVersion, digest_of
 from .line_pages import INLINE_LIMIT, PIECE, Line, LinePage, LineRequest, read_lines
-from .media.media_files import load_media
+from .media.media_blocks import load_media
 from .media.notebook_cells import NOTEBOOK_LIMIT, notebook_page
 from .media.notebook_file import SUFFIX, read_notebook
 from .pinned_directory import open_file

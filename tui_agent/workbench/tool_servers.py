@@ -37,7 +37,7 @@ from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.server_entries import ToolServer
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
-from tui_agent.tools.media.media_files import check_media
+from tui_agent.tools.media.media_blocks import check_media
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.command_launcher import HelperTree
 

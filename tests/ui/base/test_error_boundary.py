@@ -18,7 +18,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.transcript.transcript_model import Part
+from tui_agent.ui.transcript.transcript_layout import Part
 
 BreakPart = Callable[[TuiAgentApp, pytest.MonkeyPatch], None]
 LOG = Path("/somewhere/tui-agent.log")

@@ -41,7 +41,7 @@ from tui_agent.ui.transcript.call_part import (
     MAX_FILES,
     TAIL_ROWS,
 )
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 from tui_agent.ui.transcript.transcript_parts import CommandPart
 
 

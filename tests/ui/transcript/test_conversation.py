@@ -22,7 +22,7 @@ from tui_agent.protocol.events import AgentEvent
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.conversation import Conversation
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 from tui_agent.ui.transcript.transcript_search import Found
 
 SIZE = (60, 12)

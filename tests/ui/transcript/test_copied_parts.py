@@ -13,7 +13,7 @@ from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.text.rows_view import PartPage
 from tui_agent.ui.transcript.markdown_blocks import fenced_texts
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 from tui_agent.ui.transcript.transcript_view import PartCursor
 
 SIZE = (90, 24)

@@ -4,7 +4,7 @@ from tests.support.table import table
 from tests.ui.row_kit import FoldWithLedger, Teller, answer, queued, run_started, started, user
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, RunEnded, SessionRewound, TodoItem, TodoUpdated
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 
 
 def turn(number: int) -> list[AgentEvent]:

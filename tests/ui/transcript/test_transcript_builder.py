@@ -67,7 +67,7 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.server_question import FormField, ServerQuestion
 from tui_agent.ui.text.styled_lines import width_of_runs
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 from tui_agent.ui.transcript.transcript_parts import MAX_OUTPUT_ROWS, NotePart
 from tui_agent.ui.transcript.transcript_words import retried_text, server_answer_note
 

@@ -5,7 +5,7 @@ import pytest
 from tests.ui.row_kit import FoldWithLedger, Teller, rows_of, user
 from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.transcript import transcript_parts
-from tui_agent.ui.transcript.transcript_model import Part, Transcript
+from tui_agent.ui.transcript.transcript_layout import Part, Transcript
 from tui_agent.ui.transcript.transcript_parts import (
     MAX_CHARACTERS,
     MAX_OUTPUT_ROWS,

@@ -5,7 +5,7 @@ import pytest
 from tests.ui.row_kit import rows_of
 from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.markdown_part import MarkdownPart, ThinkingPart
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 from tui_agent.ui.transcript.transcript_parts import TextPart
 from tui_agent.ui.transcript.transcript_search import LONGEST_LAID_OUT, TranscriptSearch
 

@@ -27,7 +27,7 @@ from tui_agent.ui.state import (
     session_status,
 )
 from tui_agent.ui.transcript import transcript_builder
-from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_layout import Transcript
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import joined_parts
 
 from .composer import Composer
-from .message_lines import MentionPreview, NoticeLine, RefusalLine
+from .notice_lines import MentionPreview, NoticeLine, RefusalLine
 from .prompt_parser import Suggestion
 from .queue_strip import QueueStrip
 

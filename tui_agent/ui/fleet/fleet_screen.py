@@ -36,7 +36,7 @@ from tui_agent.ui.text.styled_lines import clipped, key_rows
 from .fleet_state import FleetFiles, FleetState, InputRejected, UnitFilter
 from .unit_bridge import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
-from .workers_screen import WorkersScreen, lanes_in_short
+from .workers_timeline import WorkersScreen, lanes_in_short
 
 TICK = 1.0
 """Seconds between two updates of the clocks."""

@@ -9,7 +9,7 @@ from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlo
 
 from .markdown_blocks import fenced_texts
 from .markdown_part import MarkdownPart, ThinkingPart
-from .transcript_model import Part, Transcript
+from .transcript_layout import Part, Transcript
 from .transcript_parts import BODY, MODEL_MARK, TextPart, WaitingPart
 
 

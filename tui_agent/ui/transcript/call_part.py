@@ -26,7 +26,7 @@ from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, 
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
-from .transcript_model import Part, Piece, shifted
+from .transcript_layout import Part, Piece, shifted
 from .transcript_parts import BODY, HEAD
 from .transcript_words import first_line, outcome_of, state_of
 

@@ -8,7 +8,7 @@ from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, ends_of, one_line, with_controls, without_controls
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs
-from tui_agent.ui.transcript.transcript_model import CARET, MAX_PAGE_CHARACTERS, Part, Piece
+from tui_agent.ui.transcript.transcript_layout import CARET, MAX_PAGE_CHARACTERS, Part, Piece
 
 from .markdown_blocks import CodeBlock, Unit, code_blocks, fenced_texts
 from .markdown_layout import estimated_height, layout_block, layout_code

@@ -67,7 +67,7 @@ from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 from .answer_fold import AnswerFold
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
 from .markdown_part import MarkdownPart, PastedPart, ThinkingPart
-from .transcript_model import Part, RewindMarks, Transcript
+from .transcript_layout import Part, RewindMarks, Transcript
 from .transcript_parts import (
     BODY,
     MAX_CHARACTERS,

@@ -16,7 +16,7 @@ from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_contro
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import PICTURE, SGR, OutputReader, plain_output
 
-from .transcript_model import CARET, Part, Piece, shifted
+from .transcript_layout import CARET, Part, Piece, shifted
 
 HEAD = " "
 """Margin of headings and of notes about the run as a whole."""

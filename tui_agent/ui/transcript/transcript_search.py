@@ -25,7 +25,7 @@ from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.styled_lines import styled_over
 
-from .transcript_model import Part, Transcript
+from .transcript_layout import Part, Transcript
 
 MAX_MATCHES = 10_000
 """Most matches counted in one part."""

@@ -18,7 +18,7 @@ from tui_agent.ui.text.line_view import LineView
 from tui_agent.ui.text.sanitiser import clip, sanitise
 from tui_agent.ui.text.styled_lines import hard_wrapped
 
-from .transcript_model import Part, Piece, Transcript
+from .transcript_layout import Part, Piece, Transcript
 
 
 class TranscriptView(LineView):

@@ -16,7 +16,7 @@ from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.prompt_references import file_mentions, media_type_of
 from tui_agent.tools.line_pages import PIECE, LinePage, LineRequest, read_lines
-from tui_agent.tools.media.media_files import load_media, media_of
+from tui_agent.tools.media.media_blocks import load_media, media_of
 from tui_agent.tools.pinned_directory import ResolvedPath, open_file
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, ReadTool, numbered

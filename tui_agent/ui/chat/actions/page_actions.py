@@ -127,7 +127,7 @@ class PageActions(ActionGroup):
 
     def show_findings(self) -> None:
         """Open the page with the findings of the last review."""
-        from tui_agent.ui.dialogs.findings_screen import FindingsScreen
+        from tui_agent.ui.dialogs.review_findings_screen import FindingsScreen
 
         findings = self._state().findings.items
         if findings is None:

@@ -11,7 +11,7 @@ from tests.ui.row_kit import HostApp
 from tui_agent.protocol.facts.page_facts import Finding
 from tui_agent.ui.app.outside_programs import file_arguments
 from tui_agent.ui.base.app_type import FileEditRequested
-from tui_agent.ui.dialogs.findings_screen import FindingsScreen
+from tui_agent.ui.dialogs.review_findings_screen import FindingsScreen
 from tui_agent.workbench.workspace_completion import WorkspaceFiles
 
 FINDINGS = (

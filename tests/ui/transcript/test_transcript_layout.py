@@ -8,7 +8,7 @@ from tests.ui.row_kit import rows_of
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.styled_lines import plain_line
 from tui_agent.ui.transcript.markdown_part import MarkdownPart, ThinkingPart
-from tui_agent.ui.transcript.transcript_model import MAX_CACHED_ROWS, Part, Transcript
+from tui_agent.ui.transcript.transcript_layout import MAX_CACHED_ROWS, Part, Transcript
 from tui_agent.ui.transcript.transcript_parts import TextPart
 
 

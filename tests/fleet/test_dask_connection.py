@@ -7,9 +7,9 @@ import pytest
 
 from tests.fleet.dask_processes import write_certificates
 from tests.support.table import table
-from tui_agent.fleet import dask_cluster
+from tui_agent.fleet import dask_connection
 from tui_agent.fleet.backend import ClusterChoice, TlsFiles
-from tui_agent.fleet.dask_cluster import check_versions, open_cluster, security_for
+from tui_agent.fleet.dask_connection import check_versions, open_cluster, security_for
 from tui_agent.protocol.errors import ConfigurationError
 
 
@@ -51,8 +51,8 @@ def test_encryption_needs_certificates(tmp_path: Path) -> None:
 async def test_an_own_cluster_that_cannot_start_says_so_and_names_a_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = {**dask_cluster._OWN_CLUSTER, "distributed.worker.preload": ["no_such_module_of_a_worker"]}
-    monkeypatch.setattr(dask_cluster, "_OWN_CLUSTER", broken)
+    broken = {**dask_connection._OWN_CLUSTER, "distributed.worker.preload": ["no_such_module_of_a_worker"]}
+    monkeypatch.setattr(dask_connection, "_OWN_CLUSTER", broken)
     with pytest.raises(ConfigurationError) as raised:
         async with open_cluster(ClusterChoice(workers=1), tmp_path / "cluster"):
             raise AssertionError("it was opened")
