@@ -44,7 +44,6 @@ def looks(count: int, *, read: int = 0) -> list[Reply]:
 def made(bench: BenchMaker, *steps: object, options: GuardOptions = DIGEST, **config: object) -> Bench:
     b = bench(steps, WordyTool("look"), guard=ContextGuard(options), **config)  # pyright: ignore
     b.provider.model = ModelInfo("small", context_window=WINDOW)
-    b.condenses = True
     return b
 
 
