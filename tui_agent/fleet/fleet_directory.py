@@ -262,7 +262,7 @@ def read_tasks(path: Path) -> tuple[UnitTask, ...]:
 
 
 def read_records(path: Path) -> list[JsonObject]:
-    """Return the records of the driver in order, without lines that are damaged; empty if there is no file. Blocks."""
+    """Return the records of the driver in order, without damaged lines; empty if the file cannot be read. Blocks."""
     try:
         lines = (path / "driver.jsonl").read_bytes().splitlines()
     except OSError:
