@@ -105,7 +105,7 @@ class CallUpdates:
         self._calls = {key: call for key, call in self._calls.items() if not call.is_over}
 
     def apply(self, envelope: Envelope) -> Iterator[CallEvent]:
-        """Return the updates for one event."""
+        """Yield the updates for one event; read all of them, because the state changes on the way."""
         event, agent = envelope.event, envelope.origin.agent_id
         match event:
             case ToolQueued(call_id=call_id, name=name, args_raw=arguments, summary=summary):

@@ -167,7 +167,11 @@ class EditorAgent:
         additional_directories: list[str] | None = None,
         **_: Any,
     ) -> LoadSessionResponse:
-        """Open a saved session, and send its conversation."""
+        """Open a saved session, and send its conversation.
+
+        Raises:
+            RequestError: a path is wrong, no session has the id, or it cannot be opened.
+        """
         session = await self._open(cwd, session_id, additional_directories, mcp_servers)
         await session.replay()
         return LoadSessionResponse(modes=mode_state(session.opened), config_options=config_options(session.opened))
@@ -209,7 +213,15 @@ class EditorAgent:
         )
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
-        """Return a page of the saved sessions, the newest first."""
+        """Return a page of the saved sessions, the newest first.
+
+        Args:
+            cwd: only those of this directory; None: all.
+            cursor: `next_cursor` of the page before; None: the first page.
+
+        Raises:
+            RequestError: an argument is wrong, or the sessions cannot be read.
+        """
         if cwd is not None and "\0" in cwd:
             raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the path of a directory")
         try:
@@ -256,11 +268,15 @@ class EditorAgent:
         return SetSessionConfigOptionResponse(config_options=config_options(session.opened))
 
     async def prompt(self, session_id: str, prompt: list[PromptBlock], **_: Any) -> PromptResponse:
-        """Run a prompt, or steer the run in progress."""
+        """Run a prompt to its end, or steer the run in progress.
+
+        Raises:
+            RequestError: the session is not open, the prompt cannot be used, or the run failed.
+        """
         return await self._session(session_id).prompt(prompt)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """End the run of a session."""
+        """End the run of a session; ignore an unknown one."""
         if (session := self._sessions.get(session_id)) is not None:
             session.cancel()
 

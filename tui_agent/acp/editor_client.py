@@ -176,7 +176,7 @@ def options_for(request: ApprovalRequest) -> Sequence[PermissionOption]:
 
 
 def choices_of(field: FormField, otherwise: str) -> Sequence[PermissionOption]:
-    """Return the choices of a question of the agent, and one for none of them."""
+    """Return the choices of a question of the agent, with ids from `1`, and last `OTHERWISE` for none of them."""
     names = [choice.label or choice.value for choice in field.choices]
     default = field.default if isinstance(field.default, tuple) else (field.default,)
     options = [

@@ -361,7 +361,7 @@ def stop_reason(report: AgentRunReport, model_stop: str | None) -> StopReason:
     """Return the protocol's reason for the end of a run that did not fail.
 
     Args:
-        model_stop: the reason why the model stopped last.
+        model_stop: the reason why the model stopped last; None without a message of it.
     """
     match report.reason:
         case "aborted":

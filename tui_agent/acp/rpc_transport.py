@@ -66,13 +66,13 @@ class RpcTransport:
                 return message
 
     async def send(self, message: JsonObject) -> None:
-        """Queue an answer or a request."""
+        """Queue an answer or a request; never waits."""
         if "method" not in message:
             self._open.discard(message.get("id"))
         self._put(message)
 
     def notify(self, method: str, params: JsonObject) -> None:
-        """Queue a notification."""
+        """Queue a notification; never waits."""
         self._put({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def room(self) -> None:

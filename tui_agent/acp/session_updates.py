@@ -79,7 +79,7 @@ class SessionUpdates:
         self._cost: float | None = None
 
     def apply(self, envelope: Envelope) -> Iterator[Update]:
-        """Yield the updates for an event that was published now."""
+        """Yield the updates for an event that was published now; read all of them, as for `CallUpdates.apply`."""
         yield from self.calls.apply(envelope)
         event = envelope.event
         if isinstance(event, UsageUpdated):

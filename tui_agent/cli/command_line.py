@@ -217,7 +217,11 @@ def _refuse_beside_replay(values: dict[str, Any]) -> None:
 
 
 def launch_options(given: dict[str, Any]) -> LaunchOptions:
-    """Return the launch options; refuse combinations that make no sense. Values that are not given are defaults."""
+    """Return the launch options; values that are not given are defaults.
+
+    Raises:
+        click.UsageError: a value is wrong, or the combination makes no sense.
+    """
     values: dict[str, Any] = {one.name or "": () if one.multiple else None for one in launch.params}
     values |= given
     print_mode = bool(values["print_mode"])

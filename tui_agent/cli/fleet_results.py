@@ -222,7 +222,7 @@ PATCH = Path("patch/0001.patch")
 
 
 def show_results(out: Path, form: ReportFormat) -> int:
-    """Print the results in a format.
+    """Print the results in a format and return 0.
 
     Raises:
         ConfigurationError: there is no fleet.
@@ -236,7 +236,7 @@ def show_results(out: Path, form: ReportFormat) -> int:
 
 
 def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> int:
-    """Make a branch of a unit's patch, or of that of a task's best attempt, in a local repository.
+    """Make a branch of a unit's patch, or of that of a task's best attempt, in a local repository; return 0.
 
     The branch is `fleet/FLEET/ID` unless it is named; the repository is the unit's own, if that is local.
 

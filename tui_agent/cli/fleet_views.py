@@ -72,7 +72,7 @@ _DETAIL_WIDTH = 60
 
 
 def show_status(out: Path, *, as_json: bool) -> int:
-    """Print the state of a fleet.
+    """Print the state of a fleet and return 0.
 
     Raises:
         ConfigurationError: there is no fleet.
@@ -140,7 +140,7 @@ def _print_new(units: list[UnitLines]) -> None:
 
 
 def stop_fleet(out: Path, unit_ids: tuple[str, ...], *, now: bool) -> int:
-    """Stop units and wait until they have ended.
+    """Stop units, or all if none is named; wait until they have ended, and return the exit code.
 
     Raises:
         ConfigurationError: no driver runs, or there is no such unit.
@@ -163,6 +163,9 @@ async def _stop(out: Path, unit_ids: tuple[str, ...], *, now: bool) -> int:
 
 def watch_fleet(out: Path) -> int:
     """Show the screen of a fleet; without a terminal, print its progress and its notices until it ends.
+
+    Returns:
+        The exit code.
 
     Raises:
         ConfigurationError: there is no fleet.

@@ -49,7 +49,7 @@ def findings_text(findings: Sequence[Finding]) -> str:
 
 
 def probe_findings() -> Iterator[Finding]:
-    """Yield which model servers answer on this machine, and how to use each."""
+    """Yield a finding for each model server that answers on this machine; without any, one note. Blocks."""
     # Only this option needs the profiles.
     from tui_agent.providers.local_servers import found_servers
 
@@ -75,7 +75,7 @@ def examined(folder: Path) -> str:
 
 
 def examine(directory: Path) -> Iterator[Finding]:
-    """Yield the result of each check for an agent in this directory."""
+    """Yield the result of each check for an agent in this directory. Blocks."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     yield Finding("version", "ok", f"tui-agent {__version__}, Python {python}")
     locations = Locations.of_user()

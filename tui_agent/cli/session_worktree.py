@@ -69,7 +69,11 @@ class SessionWorktree:
         return len(states) - len(ignored), int(commits), sum(CACHES.isdisjoint(parts) for parts in ignored)
 
     async def remove(self, *, branch: bool) -> None:
-        """Remove the worktree, and its branch if wanted."""
+        """Remove the worktree with all that is not committed, and its branch if wanted.
+
+        Raises:
+            UnitFailureError: git fails.
+        """
         await self.git("worktree", "remove", "--force", str(self.folder), at=self.repository)
         if branch:
             await self.git("branch", "-D", self.branch, at=self.repository)
@@ -179,7 +183,7 @@ async def _made_in(folder: Path, repository: Path, name: str) -> SessionWorktree
 
 
 async def finish(tree: SessionWorktree, read: Callable[[], str | None] | None) -> None:
-    """Keep, merge or remove a worktree as the user says. One without changes is removed.
+    """Keep, merge or remove a worktree as the user says; one without changes is removed. A failure is only shown.
 
     Args:
         read: returns a line of the user; None if no one can answer, and it is kept.

@@ -90,7 +90,7 @@ class DaskBackend:
     async def opened(self) -> AsyncGenerator[None]:
         try:
             async with AsyncExitStack() as stack:
-                # The driver tells in its own words of what the cluster's processes would log on its standard error.
+                # The driver reports in its own words what the cluster's processes would log on its standard error.
                 stack.enter_context(silence_logging_cmgr(logging.CRITICAL + 1))
                 self._scheduler = await stack.enter_async_context(open_cluster(self._choice, self._scratch))
                 await self._connect()

@@ -43,7 +43,7 @@ class Scheduler:
 
 @asynccontextmanager
 async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[Scheduler]:
-    """Give the scheduler that was chosen; start a cluster if none was, with its files in `scratch`, and end it on exit.
+    """Yield the chosen scheduler; start a cluster if none was chosen, with its files in `scratch`, and end it on exit.
 
     Raises:
         ConfigurationError: the address is not safe, the certificates are missing, or the cluster cannot start.
@@ -66,7 +66,7 @@ async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[S
         "dashboard_address": "127.0.0.1:0",
         "worker_dashboard_address": "127.0.0.1:0",
         "scheduler_kwargs": {"dashboard": False},
-        # The driver tells of lost workers in its own words.
+        # The driver reports lost workers in its own words.
         "silence_logs": logging.CRITICAL + 1,
     }
     # What a driver left that was killed goes, too.

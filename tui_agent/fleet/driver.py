@@ -110,7 +110,7 @@ class FleetDriver:
         """Bring back what earlier drivers left; every unit that is not done continues. Blocks.
 
         Raises:
-            ConfigurationError: a record cannot be read.
+            ConfigurationError: the end of a unit cannot be read from its record.
         """
         # Read before anything is written: it is the last moment at which an earlier driver was alive.
         last_sign = self.directory.last_sign()
@@ -323,7 +323,10 @@ class FleetDriver:
     # --- the user -----------------------------------------------------------------------------------------------------
 
     async def send_input(self, unit_id: str, command: JsonObject) -> str:
-        """Pass a command of stream-json to a unit; return why it had no effect, or an empty text."""
+        """Pass a command of stream-json to a unit; return why that was impossible, or an empty text.
+
+        Does not wait until the unit has it.
+        """
         unit = self.units.get(unit_id)
         if unit is None:
             return f"there is no unit {unit_id}"
@@ -335,7 +338,10 @@ class FleetDriver:
         return ""
 
     async def stop(self, unit_ids: tuple[str, ...] = (), *, now: bool = False) -> None:
-        """Stop units, or all: after their steps, or now. Those that wait are stopped at once."""
+        """Stop units, or all if none is named: after their steps, or now. Does not wait for their ends.
+
+        Units that no worker runs are stopped at once; unknown and ended ones are skipped.
+        """
         for unit_id in unit_ids or tuple(self.units):
             unit = self.units.get(unit_id)
             if unit is None or unit.row.ended:
@@ -350,7 +356,7 @@ class FleetDriver:
                 await self._backend.send(unit_id, UnitInput(b'{"type":"stop"}'))
 
     def tell(self, notice: str) -> None:
-        """Tell the user something about the fleet."""
+        """Show the user a notice: in the status, and through `say`."""
         self._notices.append(notice)
         self._changed.set()
         self.say(notice)

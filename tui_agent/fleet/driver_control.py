@@ -78,7 +78,11 @@ class FleetConnection:
                 yield OrderRefused.model_validate_json(line).reason
 
     async def states(self) -> AsyncIterator[FleetStatus]:
-        """Yield the state of the fleet whenever the driver has written it, and a last time after it has left."""
+        """Yield the state of the fleet whenever the driver has written it, and a last time after it has left.
+
+        Raises:
+            ConfigurationError: the state cannot be read.
+        """
         seen = 0
         while self.is_open:
             seen, status = await asyncio.to_thread(written_status, self._out, seen)

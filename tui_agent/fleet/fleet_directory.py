@@ -13,7 +13,8 @@ OUT/lock              held by the driver
 
 Everything is private to the user. Lines of a journal and records are on the disk before they count.
 
-Readers raise `ConfigurationError` for anything that is not the directory of a fleet, or cannot be read.
+Readers of tasks and states raise `ConfigurationError` for anything that is not the directory of a fleet, or cannot be
+read.
 """
 
 import fcntl
@@ -148,7 +149,7 @@ class FleetDirectory:
         commits = self.unit(unit_id) / "commits"
         commits.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
         number = len(list(commits.glob("*.bundle")))
-        # Its numbers are in the name, so that a look at the directory tells what fits the journal.
+        # Its numbers are in the name, so that a listing of the directory shows what fits the journal.
         self._replace(str(commits / f"{number:06}-{first_seq}-{last_seq}.bundle"), bundle)
         sync_directory(commits)
 
@@ -248,7 +249,11 @@ class FleetDirectory:
 
 
 def read_tasks(path: Path) -> tuple[UnitTask, ...]:
-    """Return the units of a fleet."""
+    """Return the units of a fleet, in the order of its task file. Blocks.
+
+    Raises:
+        ConfigurationError: the directory is not that of a fleet, or cannot be read.
+    """
     try:
         lines = (path / "units.jsonl").read_bytes().splitlines()
         return tuple(UnitTask.model_validate_json(line) for line in lines)
@@ -257,7 +262,7 @@ def read_tasks(path: Path) -> tuple[UnitTask, ...]:
 
 
 def read_records(path: Path) -> list[JsonObject]:
-    """Return the records of the driver; a line that was cut off counts as none."""
+    """Return the records of the driver in order, without damaged lines; empty if the file cannot be read. Blocks."""
     try:
         lines = (path / "driver.jsonl").read_bytes().splitlines()
     except OSError:
@@ -272,17 +277,20 @@ def read_records(path: Path) -> list[JsonObject]:
 
 
 def read_status(path: Path) -> FleetStatus:
-    """Return the state that the driver wrote last. If the driver is gone, no unit counts as running."""
+    """Return the state that the driver wrote last. If the driver is gone, no unit counts as running. Blocks."""
     return _stored_status(path) if is_driven(path) else left_status(path)
 
 
 def left_status(path: Path) -> FleetStatus:
-    """Return the state in which a driver left the fleet: no unit runs."""
+    """Return the state in which a driver left the fleet: no unit runs. Blocks."""
     return _stored_status(path).without_driver(_last_sign(path))
 
 
 def written_status(path: Path, seen: int) -> tuple[int, FleetStatus | None]:
-    """Return the time of the last state that the driver wrote, with it; None if it is that of the `seen` time."""
+    """Return the time of the last state that the driver wrote, and the state; None for it if that is the `seen` time.
+
+    Times are nanoseconds since the epoch; 0 as `seen` always reads it. Blocks.
+    """
     try:
         time = (path / "status.json").stat().st_mtime_ns
     except OSError:
@@ -298,7 +306,7 @@ def _stored_status(path: Path) -> FleetStatus:
 
 
 def is_driven(path: Path) -> bool:
-    """True if a driver works on the fleet."""
+    """Return True if a driver works on the fleet; False if that cannot be found out. Blocks."""
     try:
         # A fleet that is only kept may be on a medium that cannot be written.
         # A driver that was killed leaves its files, but the kernel releases its lock.

@@ -198,7 +198,7 @@ async def end_group(process: asyncio.subprocess.Process, grace: float) -> None:
 
 
 async def start_process(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors: Path) -> UnitProcess:
-    """Start a process with pipes for its input and output.
+    """Start a process with pipes for its input and output; its errors go to the file `errors`, which is replaced.
 
     Raises:
         UnitFailureError: it cannot be started.

@@ -54,7 +54,7 @@ class UnitProgress:
         """Spans before the last end of the unit."""
 
     def apply(self, line: bytes) -> RateLimitMet | None:
-        """Apply an event that is saved, if it is newer than the last one."""
+        """Apply a saved event that is newer than `last_seq`; return the rate limit that it reports, else None."""
         self.last_seq = max(self.last_seq, seq_of(line))
         # Most events change no row, and to read one as a record costs far more than to find its type.
         if type_of(line) not in _TOLD:

@@ -86,7 +86,7 @@ class UnitWorktree:
         return bundle
 
     async def patch(self, message: str) -> tuple[bytes, UnitChanges]:
-        """Return everything that was recorded as one patch for `git am`, and its size."""
+        """Return everything that was recorded as one patch for `git am`, and its size; both empty without changes."""
         if self.last == self.base:
             return b"", UnitChanges()
         tree = (await self._git("rev-parse", f"{self.last}^{{tree}}")).decode().strip()
@@ -193,6 +193,9 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
     """Return the mirror of a repository on this host, fetched once for each fleet.
 
     A file in `fresh`, the directory of the fleet, says that it is up to date.
+
+    Raises:
+        UnitFailureError: git failed, such as for a repository that cannot be reached.
     """
     name = hashlib.sha256(repo.encode("utf-8", "surrogateescape")).hexdigest()[:24]
     mirror, mark = mirrors / f"{name}.git", fresh / f"{name}.fetched"

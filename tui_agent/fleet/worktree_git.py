@@ -65,7 +65,7 @@ async def git(
 
 
 async def fetch_over_network(*arguments: str) -> bytes:
-    """Run git with the user's variables and without walls: it needs the network and may need credentials."""
+    """Run git with the user's variables and without walls, for the network and credentials; return its output."""
     argv, kept = await asyncio.to_thread(fetching_git, arguments)
     return await _run(arguments, argv, kept, None, outlives=False)
 
@@ -106,13 +106,17 @@ async def _run(
 
 
 def is_local(repo: str) -> bool:
-    """True if git takes an address for a path, or it is a URL of one. Blocks."""
+    """Return True if git takes an address for a path, or it is a URL of one. Blocks."""
     is_address = "://" in repo or ":" in repo.partition("/")[0]
     return repo.startswith("file://") or not is_address or os.path.exists(repo)
 
 
 async def source_places(repo: str) -> list[str]:
-    """Return the directories of a local repository that git may read."""
+    """Return the directories of a local repository that git may read.
+
+    Raises:
+        UnitFailureError: there are no walls, and the repository would lead git out of it.
+    """
 
     def found() -> tuple[list[str], str | None]:
         given = unquote(repo.removeprefix("file://")) if repo.startswith("file://") else repo

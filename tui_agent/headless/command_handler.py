@@ -163,7 +163,7 @@ class PromptQueue:
         self._changed.set()
 
     def close(self, *, discard: bool = False) -> None:
-        """Accept no more prompts; with `discard`, remove the queued ones, too."""
+        """End `next` after the queued prompts; with `discard`, remove these, too."""
         self._closed = True
         if discard:
             self._prompts.clear()
@@ -181,7 +181,7 @@ class PromptQueue:
         self._begun.set()
 
     async def begun(self) -> None:
-        """Wait until the run of the prompt queued last has started."""
+        """Wait until a run has started since the last `put`: its own, if no other prompt waited."""
         await self._begun.wait()
 
 

@@ -76,7 +76,7 @@ class TypedInput:
         """Place in the draft behind a key whose effect only the app knows."""
 
     def note_silence(self, seconds: float) -> None:
-        """Note that nothing more arrived for a while."""
+        """Note that nothing more arrived for some seconds; ignored before the first bytes."""
         if self.reads:
             data, before = self.reads[-1]
             self.reads[-1] = (data, before + seconds)

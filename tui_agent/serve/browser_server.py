@@ -88,7 +88,7 @@ async def serve_browser(
 
 @asynccontextmanager
 async def listening(server: "BrowserServer") -> AsyncGenerator[str]:
-    """Listen, yield the address of the page, and at the end close all pages and wait until their apps have ended.
+    """Listen, yield the address of the page, and at the end close all pages and wait for the ends of their apps.
 
     Raises:
         ConfigurationError: the server cannot listen there.
@@ -139,7 +139,7 @@ class BrowserServer:
         return app
 
     async def end(self) -> None:
-        """Close all pages and wait until their apps have ended."""
+        """Close all pages and wait until their apps have ended, for `_END_SECONDS` at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_END_SECONDS), asyncio.TaskGroup() as tasks:
                 for page in tuple(self._pages):

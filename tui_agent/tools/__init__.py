@@ -109,7 +109,10 @@ def default_tools(
 
 
 def web_tools(answer: AnswerFromPage | None = None, search: Search | None = None) -> list[Tool]:
-    """Return the tools for the web; without `answer`, `fetch` only returns pages, and `search` makes `web_search`."""
+    """Return the tools for the web: `fetch` if its packages are installed, and `web_search` if there is a `search`.
+
+    Without `answer`, `fetch` only returns pages.
+    """
     # Without its packages every call would fail, so that the model is not offered it.
     tools: list[Tool] = [FetchTool(answer=answer)] if can_fetch_pages() else []
     return tools if search is None else [*tools, WebSearchTool(search)]

@@ -140,7 +140,16 @@ def plan_change(
     notes: tuple[str, ...] = (),
     diff: Diff | None = None,
 ) -> PlannedChange:
-    """Return the change that replaces the content of a file, with its diff; `diff` replaces that of the text."""
+    """Return the change that replaces the content of a file, with its diff.
+
+    Args:
+        shown: its path in the diff.
+        before: its present content; None: the call creates it.
+        text: its new text, for the diff.
+        content: the same as bytes, which are written.
+        notes: notes for the user, to which one about hard links is added.
+        diff: replaces the diff of the texts.
+    """
     if diff is None:
         old_name, old_text = (NOTHING, "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
         diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")

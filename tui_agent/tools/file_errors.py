@@ -53,7 +53,7 @@ def existing_name(directory: str, name: str) -> str | None:
 
 
 def missing_file_error(path: Path, shown: str) -> ToolError:
-    """Return an error that `path` does not exist, with similar names that do."""
+    """Return an error that `path` does not exist, with similar names that do. Blocks."""
     directory = path.parent
     # The first part that is missing is the mistake.
     while not os.path.isdir(directory):
@@ -66,7 +66,7 @@ def missing_file_error(path: Path, shown: str) -> ToolError:
 
 
 def is_directory_error(path: Path, shown: str) -> ToolError:
-    """Return an error that `path` is a directory, with a list of its entries."""
+    """Return an error that `path` is a directory, with a list of its entries. Blocks."""
     names = _names(path)
     more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     holds = f"it contains: {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"

@@ -1,7 +1,7 @@
 """States of files before and after a change, and the store, by hash, of contents that a rewind restores.
 
-Also of those that a command names and no listing of the workspace has: ignored files, and files outside of it. A
-directory with too many files is only named, so that a rewind can say that it does not cover it.
+Also of the files in the workspace that a command names and no listing has, such as ignored ones. A directory with too
+many files is only named, so that a rewind can say that it does not cover it.
 """
 
 import errno
@@ -158,7 +158,7 @@ class TreeChange:
 
 
 def state_of_content(content: bytes, mode: int, contents: ContentStore) -> FileState:
-    """Store the content of a regular file and return the file's state."""
+    """Store the content of a regular file, whose `st_mode` is `mode`, and return the file's state. Blocks."""
     # A tool is about to overwrite it: it exists nowhere else then.
     digest, kept = contents.put(content, durable=True)
     return FileState(digest=digest, size=len(content), mode=stat.S_IMODE(mode), kept=kept)
@@ -195,7 +195,10 @@ def read_file_state(path: Path, contents: ContentStore | None) -> FileState | No
 
 
 def same_file(one: FileState | None, other: FileState | None) -> bool:
-    """Return True if two states have the same content, mode and kind; a state without a hash equals no other."""
+    """Return True if two states have the same content, mode and kind; None is a missing file.
+
+    A state without a hash equals no other.
+    """
     if one is None or other is None:
         return one is other
     return one.digest != "" and (one.digest, one.mode, one.is_link) == (other.digest, other.mode, other.is_link)
@@ -209,7 +212,7 @@ def content_of(state: FileState | None, contents: ContentStore) -> bytes | None:
 
 
 def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | None:
-    """Return the diff of two contents; None if one is too long or binary."""
+    """Return the diff of two contents; None if one is too long, binary or in an unknown encoding."""
     if max(len(before), len(after)) > DIFFED_LIMIT or is_binary(before) or is_binary(after):
         return None
     try:
@@ -311,7 +314,7 @@ class NamedTargets:
         return found
 
     def changes(self) -> Iterator[TreeChange]:
-        """Yield the files that changed since. Blocks."""
+        """Yield the files that changed since, without those that cannot be read. Blocks."""
         now = dict.fromkeys(self.states)
         for directory in self.directories:
             now.update(dict.fromkeys(islice(self._files_below(directory), MOST_FILES)))

@@ -40,7 +40,12 @@ class FileVersion:
 
     @classmethod
     def of(cls, status: os.stat_result, digest: str | None = None, content: bytes | None = None) -> "FileVersion":
-        """Return the version that `status` describes; content over `KEPT_CONTENT` bytes is dropped."""
+        """Return the version that `status` describes; content over `KEPT_CONTENT` bytes is dropped.
+
+        Args:
+            digest: hash of the whole content; None if it was not read to its end.
+            content: the whole content; None if it is not to be kept.
+        """
         kept = content if content is not None and len(content) <= KEPT_CONTENT else None
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, digest, kept)
 
@@ -89,7 +94,7 @@ class FileVersions:
             return self._seen.get(path)
 
     def remember_own_change(self, path: Path, before: str, after: str) -> None:
-        """Record that a command of the model changed `path` from one hash to another."""
+        """Record that a command of the model changed `path` from one hash to another; ignore a file never read."""
         with self._lock:
             seen = self._seen.get(path)
             # A gap in the chain is a change by someone else.

@@ -155,7 +155,7 @@ class FetchTool(TypedTool[FetchArguments]):
 
 
 def can_fetch_pages() -> bool:
-    """True if the packages of the extra `web` are installed."""
+    """Return True if the packages of the extra `web` are installed."""
     return find_spec("markdownify") is not None
 
 

@@ -146,7 +146,11 @@ def names_in(path: Path, most: int) -> list[str]:
 async def open_file(
     path: Path, shown: str, *, place: ResolvedPath | None = None
 ) -> AsyncGenerator[tuple[FileReader, os.stat_result], None]:
-    """Open a file as `open_regular_file` does, without blocking the event loop; yield it and its `fstat`."""
+    """Open a file as `open_regular_file` does, without blocking the event loop; yield it and its `fstat`.
+
+    Raises:
+        ToolError, OSError: as for `open_regular_file`.
+    """
     statuses: list[os.stat_result] = []
 
     def opener(_path: str, _flags: int) -> int:

@@ -79,7 +79,7 @@ class LayerProposal:
     async def read(
         cls, workspace: Workspace, layer: Layer, emit: Callable[[str, JsonObject], None]
     ) -> "LayerProposal | None":
-        """Return the changes of a layer; None if nothing is left to decide, in which case it was removed."""
+        """Return the changes of a layer; remove the layer and return None if nothing is left to decide."""
 
         def look() -> LayerProposal | None:
             proposal = cls(workspace, layer, layer.changes(), emit)

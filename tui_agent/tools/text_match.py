@@ -29,7 +29,7 @@ _MOST_NAMED = 4
 
 
 def plain_form(text: str) -> str:
-    """Return a text as all texts that look equal to it have it."""
+    """Return the form that all texts have in common which look equal to a text, for comparisons."""
     return text if text.isascii() else unicodedata.normalize("NFC", _HIDDEN.sub("", text.translate(_PLAIN)))
 
 

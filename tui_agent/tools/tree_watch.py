@@ -346,7 +346,7 @@ class ProtectedWatch:
         """Changes that the user has seen, the oldest first; those of directories as words."""
 
     def look(self) -> ProtectedSnapshot | None:
-        """Record the protected files."""
+        """Record the protected files; return None if they are too many or reading them takes too long."""
         with self._lock:
             self._names, is_complete = self._list()
             files = self._tree.look()

@@ -13,7 +13,7 @@ from tui_agent.protocol.diffs import (
 
 
 def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
-    """Return the diff of two texts; different pairs of texts never have the same diff.
+    """Return the diff of two texts, empty if they are equal; different pairs of texts never have the same diff.
 
     If all lines of a text have the same ending, the lines show no CR; unless both texts use LF, a note above the file
     names says which ending they have. With mixed endings, a CR is part of its line.

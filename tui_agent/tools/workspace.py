@@ -153,7 +153,10 @@ class Workspace:
         return arguments | {"path": self._existing(path)} if isinstance(path, str) and path else arguments
 
     def in_trial(self, path: str) -> str:
-        """Return the place of a path in the /tmp that commands see, if something is there; else the path."""
+        """Return the place of a path in the /tmp that commands in a trial see, if something is there; else the path.
+
+        A path in the workspace stays as it is. Blocks.
+        """
         if self._trial_temporary is None or not f"{path}/".startswith(_TEMPORARY) or self.contains(self.resolve(path)):
             return path
         name = os.path.normpath(path.removeprefix(_TEMPORARY.rstrip("/")).lstrip("/"))
@@ -177,7 +180,13 @@ class Workspace:
         return reached
 
     def resolve(self, path: str) -> Path:
-        """Return the absolute path with every link followed; its last parts need not exist."""
+        """Return the absolute path, from the root if it is relative, with every link followed. Blocks.
+
+        Its last parts need not exist.
+
+        Raises:
+            ValueError: it contains a NUL.
+        """
         return Path(os.path.realpath(os.path.join(self.root, self.given(path))))
 
     def place(self, path: str, targets: Sequence[JudgedTarget]) -> ResolvedPath:
@@ -224,7 +233,7 @@ class Workspace:
             )
 
     def new_spool_file(self) -> tuple[int, Path]:
-        """Create an empty 0600 file for long output; return a descriptor for writing and its path.
+        """Create an empty 0600 file for long output; return a descriptor, which the caller closes, and its path.
 
         Raises:
             OSError: it cannot be created, or the directory belongs to another user.

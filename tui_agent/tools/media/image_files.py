@@ -60,7 +60,7 @@ def images_extra() -> str:
 
 @cache
 def can_scale_images() -> bool:
-    """True if Pillow is installed, the package of the extra `images`."""
+    """Return True if Pillow is installed, the package of the extra `images`."""
     return find_spec("PIL") is not None
 
 

@@ -47,7 +47,9 @@ class NotebookPage:
 async def notebook_page(
     book: Notebook, first: int, count: int, budget: int, shown: str, cancellation: CancellationToken
 ) -> NotebookPage:
-    """Return cells from one on, as many as fit into `budget` characters; the first one is always shown.
+    """Return up to `count` cells from number `first` (the first is 1), as many as fit into `budget` characters.
+
+    At least one is returned; for a notebook without cells, a note.
 
     Raises:
         ToolError: it has fewer cells.

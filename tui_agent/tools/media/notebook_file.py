@@ -57,7 +57,7 @@ class Notebook:
     has_ids: bool
 
     def cell(self, number: int) -> Cell:
-        """Return a cell by its number.
+        """Return a cell by its number, from 1.
 
         Raises:
             ToolError: the notebook has no such cell.
@@ -72,7 +72,7 @@ class Notebook:
         return self.text[: cell.source_start] + written + self.text[cell.source_end :]
 
     def with_cell(self, number: int, kind: NewKind, source: str) -> str:
-        """Return the text with a new cell before the one with a number, or at the end.
+        """Return the text with a new cell that gets this number; the numbers begin at 1.
 
         Raises:
             ToolError: the number is larger than that of the cell after the last one.

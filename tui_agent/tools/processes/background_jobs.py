@@ -121,7 +121,7 @@ class Job:
 
     @property
     def code(self) -> int | None:
-        """Exit code of a command that ended by itself; negative: the signal that ended it."""
+        """Exit code of a command that ended by itself, negative for a signal; None while it runs or if it was ended."""
         return self.outcome.returncode if self.outcome is not None and self.outcome.ending == "exited" else None
 
     @property
@@ -152,7 +152,7 @@ class Job:
 
     @property
     def file(self) -> Path | None:
-        """File with the whole output, if there is one."""
+        """File with the whole output; None while the output is short, or if it could not be saved."""
         return self.output.peek().path
 
     @property
@@ -302,10 +302,10 @@ class BackgroundJobs:
             forget()
 
     def send(self, call_id: str) -> Job | None:
-        """Send the command of a running call to the background; None if it has ended or is not a command.
+        """Send the command of a running call to the background; None if it does not run (yet) or is not a command.
 
         Raises:
-            ToolError: it runs in a trial, or too many commands are there already.
+            ToolError: it runs in a trial, too many commands are there already, or the session has ended.
         """
         if call_id in self.in_trial:
             raise ToolError("This command runs in a trial. Only one that runs outside can be sent to the background.")
@@ -320,7 +320,7 @@ class BackgroundJobs:
         """Give a job an id: from now on it runs in the background.
 
         Raises:
-            ToolError: too many commands are there already.
+            ToolError: too many commands are there already, or the session has ended.
         """
         self.check_room()
         self._at_call.pop(job.call_id, None)
@@ -355,7 +355,7 @@ class BackgroundJobs:
         return True
 
     def kill(self, task_id: str, *, by: str) -> Job:
-        """End a job with everything it started, and return it; `over` tells when that is done.
+        """Begin to end a job with everything it started, and return it; `moments.over` is set when that is done.
 
         Args:
             by: `user` or `model`.
@@ -373,7 +373,7 @@ class BackgroundJobs:
         """Let a job run on when the program ends, and return it; it is not a job of this session any more.
 
         Raises:
-            ToolError: no job has this id, or it cannot be let go.
+            ToolError: no job has this id, it has ended, or it cannot be let go.
         """
         job = self.find(task_id)
         if job.moments.over.is_set():
@@ -394,7 +394,7 @@ class BackgroundJobs:
         return job
 
     async def end_all(self) -> tuple[Job, ...]:
-        """End every job because the session ends, and return them when they have ended."""
+        """End every command because the session ends, wait for that, and return those that ran in the background."""
         ending = self.running
         self._end_all()
         if self._tasks:
@@ -461,7 +461,7 @@ class BackgroundJobs:
 
 
 def shortened(command: str, limit: int = 80) -> str:
-    """Return a command in one line."""
+    """Return a command in one line of at most `limit` characters, with `…` for a cut."""
     line = " ".join(command.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 

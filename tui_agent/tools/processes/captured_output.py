@@ -139,7 +139,7 @@ class CapturedOutput:
         return self._total
 
     def feed(self, data: bytes) -> bool:
-        """Take the next bytes; return True, as there is always room for more."""
+        """Take the next bytes, unless it is closed; return True, as there is always room for more."""
         with self._lock:
             if not self._closed:
                 # Before the bytes count, since it compares what was there with what comes.
@@ -211,7 +211,7 @@ class CapturedOutput:
         """Return the file, which gets all output from now on.
 
         Raises:
-            OSError: the file does not exist.
+            OSError: the output could not be saved.
         """
         with self._lock:
             if not self._spool.begun:
@@ -233,7 +233,7 @@ class CapturedOutput:
             return bytes(self._sample)
 
     def close(self) -> Captured:
-        """Return the captured output; later bytes are ignored."""
+        """Return the captured output; later bytes are ignored. May be called again."""
         with self._lock:
             # The model never gets binary output itself, so even a short one goes to a file.
             if is_binary_output(self._sample) and not self._spool.begun:

@@ -98,7 +98,7 @@ def withhold(names: Iterable[str]) -> None:
 
 
 def pass_on(names: Iterable[str]) -> None:
-    """Let every child process inherit these variables, which the user's own settings name, whatever they hold."""
+    """Let every child process inherit these variables, whatever they hold; they replace those of an earlier call."""
     _passed.clear()
     _passed.update(names)
 

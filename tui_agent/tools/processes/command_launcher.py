@@ -25,9 +25,10 @@ _PROBE_SECONDS = 10
 
 
 def wrap_argv(argv: tuple[str, ...], mark: TreeMark, workspace: Path, *, dies_with_us: bool = True) -> tuple[str, ...]:
-    """Return the command line that starts `argv` with mark and signal, if the programs for it are there. Blocks.
+    """Return the command line that starts `argv` with mark and signal. Blocks.
 
-    Without `dies_with_us` it has no signal.
+    Without a setpriv that works, or without `dies_with_us`, it has no signal. Without bash, and outside Linux, it is
+    `argv`.
     """
     bash = find_program("bash", workspace)
     if sys.platform != "linux" or bash is None:

@@ -185,7 +185,11 @@ def running_of(record: StartedProcess) -> tuple[psutil.Process, ...]:
 
 
 def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[str, ...]:
-    """End the running processes of recorded commands, TERM first; return name and id of each. Blocks."""
+    """End the running processes of recorded commands: TERM, then after `grace` seconds KILL. Blocks.
+
+    Returns:
+        Name and id of each, as text.
+    """
     ended: list[str] = []
     for record in records:
         ended += [f"{_name(process)} (pid {process.pid})" for process in running_of(record)]

@@ -118,7 +118,9 @@ async def run_worker(
     seconds: float,
     cancellation: CancellationToken,
 ) -> ProcessOutcome:
-    """Run one of our own programs, which has its data in a file: the number of the descriptor is its last argument.
+    """Run one of our own programs for some seconds at most, with `data` in a file.
+
+    The number of the file's descriptor is the last argument of the program.
 
     Raises:
         OSError, CancelledError: as for `run_process`.

@@ -132,7 +132,7 @@ def find_unsearched(
 
     Args:
         place: the directory searched.
-        names: paths of the files below it.
+        names: paths of the files below it, sorted.
         stopped: returns True if the search was cancelled.
         beyond_ascii: True if the pattern has characters beyond ASCII, which only UTF-8 and UTF-16 contain as such.
     """
@@ -232,7 +232,9 @@ async def search_contents(
     ripgrep: Ripgrep | None,
     cancellation: CancellationToken,
 ) -> SearchResult:
-    """Search files below a directory, in the given order; binary files are left out.
+    """Search files below a directory, in the given order, for `SEARCH_TIME` seconds; binary files are left out.
+
+    Without ripgrep, or for a pattern that it does not accept, Python searches.
 
     Raises:
         ToolError: the pattern is invalid, or the directory was replaced since the call was judged.

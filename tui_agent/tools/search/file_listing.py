@@ -60,7 +60,7 @@ UNREADABLE_NOTE = "[some directories could not be read]"
 
 
 def without_denied(names: Sequence[str], is_denied: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Return the names that no rule denies, and a note on how many are missing. Blocks."""
+    """Return the names that no rule denies, and a list with a note on the missing ones, if there are any. Blocks."""
     kept = [name for name in names if not is_denied(name)]
     count = len(names) - len(kept)
     note = f"[{counted(count, 'file')} left out: a permission rule denies reading {'it' if count == 1 else 'them'}]"
@@ -174,7 +174,7 @@ def _is_in_repository(start: Path, below: str) -> bool:
 
 
 def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, *, links: bool = False) -> FileListing:
-    """List the same files without ripgrep. Blocks.
+    """List the files of a scope, sorted, without ripgrep; an incomplete listing after the time limit. Blocks.
 
     Args:
         scope: the directory, and the rules for files to leave out.
@@ -331,7 +331,7 @@ def _matching(base: str, names: Sequence[str], pattern: GlobPattern) -> list[str
 
 
 def existing(place: ResolvedPath, paths: Sequence[str], *, regular: bool = False) -> list[str]:
-    """Return those of `paths` that exist, reached without a symbolic link; directories with a slash at the end.
+    """Return those of `paths` that exist, reached without a symbolic link; directories end in a slash. Blocks.
 
     Raises:
         ToolError, OSError: the directory itself was replaced, or became a symbolic link.

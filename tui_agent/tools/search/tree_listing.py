@@ -87,7 +87,7 @@ class GitFiles:
         return self._run(_STATUS, b"", STATUS_SECONDS)
 
     def contents(self, objects: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield each object's name and content; objects that git does not have are left out."""
+        """Yield each object's name and content, in order; objects that git does not have are left out."""
         # In portions, as all contents of one are in memory at the same time.
         for start in range(0, len(objects), _OBJECTS_AT_ONCE):
             requests = "\n".join(objects[start : start + _OBJECTS_AT_ONCE]) + "\n"
@@ -99,7 +99,10 @@ class GitFiles:
 
 
 def walked_listing(root: Path) -> TreeListing:
-    """Return the files of a directory that is not a work tree, except those that `.gitignore` excludes. Blocks."""
+    """Return the files of a directory that is not a work tree, except those that `.gitignore` excludes. Blocks.
+
+    The listing is incomplete if the directory cannot be read, or not in time.
+    """
     try:
         scope = SearchScope.of(ResolvedPath(root), root)
         listing = walk_files(scope, lambda: False, LISTING_SECONDS, links=True)

@@ -322,14 +322,14 @@ _UNSAFE_CODECS = ("idna", "punycode", "raw_unicode_escape", "undefined", "unicod
 
 
 def is_html(page: Page) -> bool:
-    """True for HTML, also if the server names no type."""
+    """Return True for HTML, also if the server names no type."""
     if page.media_type:
         return page.media_type in _HTML
     return page.data[:512].lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
 def is_text(page: Page) -> bool:
-    """True for text of any kind."""
+    """Return True for text of any kind, HTML included; without a type, for data that begins without a NUL."""
     kind = page.media_type
     return (
         kind.startswith("text/")
@@ -357,7 +357,7 @@ def _charset(page: Page) -> str:
 
 
 async def markdown_of(page: Page, seconds: float, cancellation: CancellationToken) -> str:
-    """Return an HTML page as Markdown, made by a process of its own.
+    """Return an HTML page as Markdown, cut after `LARGEST_PAGE` bytes; a process of its own makes it.
 
     Raises:
         ToolError: it takes longer than `seconds` or too much memory.

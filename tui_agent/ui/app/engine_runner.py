@@ -74,7 +74,10 @@ class EngineRunner:
         self._use_on_screen = use_on_screen
 
     async def run(self, settings: Settings, screen: asyncio.Task[None]) -> TuiAgentError | None:
-        """Load the engine and serve the screen until it is gone; return the error if the first session cannot open."""
+        """Load the engine and serve the screen until it is gone, then return None.
+
+        If a session cannot open and there is no other to return to, return the error at once.
+        """
         workbench = await asyncio.to_thread(load_engine, settings)
         sessions, follows = self._sessions, False
         while not screen.done():

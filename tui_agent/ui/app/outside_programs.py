@@ -84,7 +84,7 @@ _LONGEST_REASON = 300
 
 
 def can_draw_pictures() -> bool:
-    """True if the packages of the extra `images` are installed."""
+    """Return True if the packages of the extra `images` are installed."""
     return find_spec("textual_image") is not None and find_spec("PIL") is not None
 
 
@@ -145,7 +145,11 @@ async def _borrow_for_editor(app: BaseApp[None], edit: Callable[[tuple[str, ...]
 
 
 async def edit_outside(app: BaseApp[None], text: str, file_name: str | None = None) -> tuple[str, str]:
-    """Open a text in the user's editor; return the new text, and why it is the old one if that failed."""
+    """Open a text in the user's editor; return the new text and an empty text, or the old one and why that failed.
+
+    Args:
+        file_name: as for `edit_text`.
+    """
     return await _borrow_for_editor(app, lambda command: edit_text(command, text, file_name), text)
 
 

@@ -63,7 +63,7 @@ def use_on_screen(
 
 
 def plugin_themes(settings: Settings, folder: Path) -> Sequence[Path]:
-    """Return the theme files of plugins."""
+    """Return the theme files of the plugins that the settings use in this folder. Blocks."""
     # Imported here because the first paint does not wait for it, unless it needs such a theme.
     from tui_agent.workbench.plugins.plugin_entries import theme_files
 

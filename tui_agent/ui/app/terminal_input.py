@@ -46,7 +46,7 @@ def background_in(reply: str) -> BackgroundReported | None:
 
 
 def can_be_asked(environment: Mapping[str, str]) -> bool:
-    """True if the terminal ignores a question that it does not know."""
+    """Return True if the terminal ignores a question that it does not know."""
     return environment.get("TERM", "dumb") not in ("dumb", "linux", "")
 
 

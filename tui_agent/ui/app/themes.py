@@ -138,7 +138,7 @@ class ThemeCatalogue:
         return WatchedFiles(directories=self.folders, ending=".toml")
 
     def find(self, name: str) -> Theme | None:
-        """Return the theme of this name, or None; reads only files of this name."""
+        """Return the theme of this name; None if no usable file has it. Blocks, but reads only files of this name."""
         if not re.fullmatch(THEME_NAME, name):
             return None
         for folder in reversed(self.folders):

@@ -116,7 +116,7 @@ def _path_of(request: ApprovalRequest) -> str:
 
 
 def title_has_path(request: ApprovalRequest) -> bool:
-    """True if the title shows the whole path of a change."""
+    """Return True if the title shows the whole path of a change; False without a change."""
     path, preview = request.args.get("path"), request.preview
     is_change = preview is not None and preview.kind == "diff" and isinstance(path, str) and bool(path)
     return is_change and one_line(visible(shown := _path_of(request)), TITLE_NAME) == shown
@@ -243,7 +243,10 @@ _OPERATORS = {"|": " | ", "&&": " && ", "||": " || ", ";": "; "}
 
 
 def is_split(command: str, parts: Sequence[DecisionPart]) -> bool:
-    """True if the parts with their operators are the whole command, byte for byte, so that they can stand for it."""
+    """Return True if the parts with their operators can stand for a command: together they are exactly its text.
+
+    False for a single part, more than `MAX_SPLIT`, and a command of several lines.
+    """
     # A script is read by its lines, which parts in columns would hide.
     if not 2 <= len(parts) <= MAX_SPLIT or "\n" in command or not all(part.text for part in parts):
         return False

@@ -188,7 +188,10 @@ class ProposedParts:
         return KeepSelection(paths=tuple(paths), texts=texts, overwrite=overwrite).model_dump(mode="json")
 
     def edit(self, index: int, accepted: Collection[int]) -> "ChangedText | None":
-        """Return the text of the file of a part, to be edited and kept with the accepted parts; None if it has none."""
+        """Return the text of the file of the part `index`, to be edited and kept with the parts `accepted`.
+
+        None if the file has no text, or one with characters that an editor hides.
+        """
         path = self._paths[index]
         text = self._texts.get(path)
         # An editor shows a tab; whatever else hides would be edited unseen.
@@ -197,7 +200,7 @@ class ProposedParts:
         return ChangedText(path, text, self.selection({*accepted, index}))
 
     def edit_only(self) -> "ChangedText | None":
-        """Return the only text that can be edited, to be kept with everything else that is accepted at first."""
+        """Return the first text that can be edited, to be kept with all that is accepted at first; None without one."""
         places = [index for index, path in enumerate(self._paths) if path in self._texts]
         return self.edit(places[0], self.initial) if places else None
 
@@ -232,7 +235,7 @@ def keep_all(changes: ProposedChanges) -> JsonObject | None:
 
 
 def can_choose(changes: ProposedChanges) -> bool:
-    """True if a proposal has several parts, or one that a plain yes does not keep."""
+    """Return True if a proposal has several parts, or one that a plain yes does not keep; False if none can be kept."""
     hunks = (len(whole_hunks(file.diff) or ()) if _has_hunks(file) else 1 for file in _decided(changes))
     is_left_out = any(file.conflict for file in changes.files)
     return not changes.problem and (is_left_out or sum(hunks) + len(changes.trees) + bool(changes.repository) > 1)

@@ -63,7 +63,7 @@ class ChoiceList(RowsView):
         return self.own or next(iter(marked), None)
 
     def move(self, by: int) -> None:
-        """Move the cursor."""
+        """Move the cursor by some rows, around the ends."""
         self.cursor = (self.cursor + by) % self.count
         self.redraw()
 
@@ -92,7 +92,7 @@ class ChoiceList(RowsView):
         return [row for _, rows in self._parts(width) for row in rows]
 
     def place_of_cursor(self, width: int) -> tuple[int, int]:
-        """Return the first row of the choice at the cursor, and the row behind it."""
+        """Return the first row of the choice at the cursor, from 0, and the row behind its last one."""
         top = 0
         for place, rows in self._parts(width):
             if place == self.cursor:
@@ -177,7 +177,7 @@ class ChoiceField(Widget, can_focus=True):
         return [str(value) for value in self._values if value in self._marked] or None
 
     def move(self, by: int) -> None:
-        """Go to another choice."""
+        """Go to a choice further right, or left if `by` is negative, around the ends."""
         self._place = (self._place + by) % len(self._values)
         self.refresh()
 

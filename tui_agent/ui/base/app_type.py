@@ -60,7 +60,7 @@ class FramePace:
         self._held_until, self._input_until = now + HEAD_SECONDS, now + INPUT_SECONDS
 
     def is_quiet(self, seconds: float) -> bool:
-        """Return True if the last input is longer ago than that."""
+        """Return True if the last input is longer ago than some seconds."""
         return self._clock() > self._input_until - INPUT_SECONDS + seconds
 
     def note_message(self) -> None:

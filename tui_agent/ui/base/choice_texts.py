@@ -35,5 +35,5 @@ THEMES = {
 
 
 def theme_texts(names: Iterable[str]) -> dict[str, str]:
-    """Return what each of some themes is."""
+    """Return the description of each theme by its name; `Your own` for those that we do not ship."""
     return {name: THEMES.get(name, "Your own") for name in names}

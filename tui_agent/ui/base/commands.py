@@ -41,13 +41,13 @@ _table: dict[str, Command] = {entry.id: entry for entry in COMMANDS}
 
 
 def use_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
-    """Replace the keys of some commands, by id, and restore the default keys of all others."""
+    """Replace the keys of some commands, by id, and restore the default keys of all others; ignore unknown ids."""
     own = {entry.id: replace(entry, keys=keys[entry.id]) for entry in COMMANDS if entry.id in keys}
     _table.update((entry.id, own.get(entry.id, entry)) for entry in COMMANDS)
 
 
 def has_own_keys() -> bool:
-    """True if a command has other keys than its default ones."""
+    """Return True if a command has other keys than its default ones."""
     return all_commands() != COMMANDS
 
 
@@ -78,7 +78,7 @@ def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[B
 
 
 def first_keys() -> tuple[Command, ...]:
-    """Return the commands whose keys one needs first and that have a key, as help and hints list them."""
+    """Return the commands of `FIRST_KEYS` that have a key, in the order of help and hints."""
     return tuple(found for name in FIRST_KEYS if (found := _table[name]).keys)
 
 
@@ -92,7 +92,14 @@ def command(command_id: str) -> Command:
 
 
 def hint(command_id: str, text: str | None = None) -> str:
-    """Return key and text for a hint line, such as `esc interrupt`; `text` replaces the command's own."""
+    """Return key and text for a hint line, such as `esc interrupt`; only the text if the command has no key.
+
+    Args:
+        text: replaces the command's own.
+
+    Raises:
+        KeyError: no command has this id.
+    """
     found = command(command_id)
     return f"{found.key_text} {text or found.text}".lstrip()
 

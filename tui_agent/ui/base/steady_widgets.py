@@ -21,7 +21,7 @@ from .app_type import any_app
 
 
 class DirectRefresh(Widget):
-    """A widget that tells its screen at once what the next frame has to paint.
+    """A widget that registers with its screen at once what the next frame has to paint.
 
     Textual sends three messages for that, each with a task's turn: to the widget, to the screen, and to the screen
     again.

@@ -203,7 +203,7 @@ class AgentBridge(PromptQueue):
         return ""
 
     def lacks_tool_of(self, command: str) -> bool:
-        """True if the agent of another program has no tool that a command needs."""
+        """Return True if the agent of another program has no tool that a command needs; False in our sessions."""
         tool = _TOOL_OF.get(command)
         if tool is None or self.agent is None or self.bench is not None:
             return False
@@ -257,7 +257,7 @@ class AgentBridge(PromptQueue):
             super().send_now()
 
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
-        """Answer an approval request; False, and nothing changes, if it was answered or withdrawn before."""
+        """Answer an approval request; False, and nothing changes, if it is unknown, answered or withdrawn."""
         return self.agent is not None and self.agent.resolve_approval(request_id, decision)
 
     # --- workers ------------------------------------------------------------------------------------------------------

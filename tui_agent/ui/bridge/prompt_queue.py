@@ -53,7 +53,7 @@ class PromptAttachments:
     async def attach(self, path: str, *, typed: bool) -> str:
         """Read a file, and return the text that stands for it: a label, or a mention of lines or of a directory.
 
-        It is empty if the file does not exist.
+        It is empty if the file does not exist, or no open session takes files.
 
         Args:
             path: its path, as the user gave it, with the lines if there are any.
@@ -156,7 +156,7 @@ class MessageEdits:
         self._dropped: list[tuple[SteeringQueue, UserMessage, int]] = []
 
     def hold(self, message_id: str) -> str | None:
-        """Take a message out of the queue for an edit and return its text; None if it was delivered already.
+        """Take a message out of the queue for an edit and return its text; None if it is not there, or being edited.
 
         It keeps its place until `release` or `drop`.
         """
@@ -179,7 +179,7 @@ class MessageEdits:
         return queue.release(message_id, self._attachments.content(text, message)) is not None
 
     def drop(self, message_id: str) -> str | None:
-        """Remove a message from the queue and return its text; None if it was delivered already."""
+        """Remove a message from the queue and return its text; None if it is not queued, such as a delivered one."""
         queue = self._queue_of(message_id)
         if queue is None:
             return None
@@ -274,15 +274,27 @@ class PromptQueue:
     # --- messages and commands ----------------------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """Start a run with `text`, or steer the current run with it; before the agent is loaded, queue it."""
+        """Start a run with `text`, or steer the current run with it; before the agent is loaded, queue it.
+
+        Raises:
+            TuiAgentError: its attachments are too many or too large; nothing was sent.
+        """
         self._send("steer", text)
 
     def follow_up(self, text: str) -> None:
-        """Give `text` a turn of its own once the current run ends."""
+        """Give `text` a turn of its own once the current run ends; without a run, start one.
+
+        Raises:
+            TuiAgentError: as for `submit`.
+        """
         self._send("follow_up", text)
 
     def requeue(self, kind: UserKind, text: str) -> None:
-        """Queue a message that waited when the session ended; starts no run, and does nothing without an agent."""
+        """Queue a message that waited when the session ended; starts no run, and does nothing without an agent.
+
+        Raises:
+            TuiAgentError: as for `submit`.
+        """
         if self.agent is not None:
             queue = self.agent.follow_up if kind == "follow_up" else self.agent.steer
             queue(self.attachments.message(text))
@@ -317,7 +329,7 @@ class PromptQueue:
         return True
 
     def recall_all_messages(self) -> str:
-        """Remove everything that waits for a pending agent; return the texts, separated by empty lines."""
+        """Remove all work that has not started, compactions included; return `unsent`, separated by empty lines."""
         texts = "\n\n".join(self.unsent)
         self._queued_while_pending.clear()
         self._work.clear()

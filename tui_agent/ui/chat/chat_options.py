@@ -85,7 +85,7 @@ class SessionService(Protocol):
         ...
 
     def list_screen(self, current: str, words: str, /) -> Screen[str | None]:
-        """Return the screen that lists the sessions with `words`. It returns the id of the chosen one."""
+        """Return the screen that lists the sessions with `words`. It returns the id of the chosen one, or None."""
         ...
 
     async def find(self, words: str, /) -> str | None:

@@ -135,7 +135,7 @@ def mention_before(line: str, column: int) -> str | None:
 
 
 def pasted_media_path(text: str) -> str | None:
-    """Return the path if a paste is the path of an image or a PDF and nothing else.
+    """Return the path if a paste is the path of an image or a PDF and nothing else; None for any other.
 
     Terminals paste the path of a file that is dropped on their window.
     """

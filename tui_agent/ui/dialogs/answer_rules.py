@@ -62,7 +62,7 @@ class AnswerGuard:
         return self.counts_at(self.clock())
 
     def counts_at(self, time: float) -> bool:
-        """Return True if an answer of a moment counts."""
+        """Return True if an answer given at `time` counts, in seconds on the clock of the guard."""
         if self.asked_at is None:
             return False
         # Sums of floats, such as 0.05 + 0.45, may fall just short of the half second.
@@ -100,7 +100,7 @@ class TypedRun(Generic[K]):
 
     @property
     def last(self) -> K | None:
-        """The newest key."""
+        """The newest key; None if the run is empty."""
         return self.keys[-1] if self.keys else None
 
     def is_over(self, now: float) -> bool:
@@ -171,7 +171,7 @@ class AnswerPointer:
         self._pressed = (action, self._asked_at()) if action is not None else None
 
     def release(self, action: str | None) -> bool:
-        """Return True if the button went down on the same answer to the same question."""
+        """Return True if the button went down on the same answer to the same question; None: on none."""
         # The label may belong to the next question by the time the button goes up.
         pressed, self._pressed = self._pressed, None
         return pressed is not None and pressed == (action, self._asked_at())

@@ -49,7 +49,10 @@ class TypedKeys:
         self._timer: Timer | None = None
 
     def time_of(self, event: Typed) -> float:
-        """Return when a key was pressed; a busy app handles it later. The clock of a test knows only the present."""
+        """Return when a key was pressed, in seconds on `clock`: a busy app handles it later.
+
+        Another clock than the monotonic one, as in a test, knows only the present.
+        """
         return min(event.time, self.clock()) if self.clock is monotonic else self.clock()
 
     def composer_region(self) -> Region:
@@ -180,7 +183,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
 
     @property
     def text_field(self) -> Widget | None:
-        """The field in which the user types at present."""
+        """The field in which the user types at present; None if keys are answers."""
         return None
 
     def leave_to_type(self, *typed: Typed) -> None:
@@ -263,7 +266,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
             self._act(action)
 
     def sort(self, key: Key, action: str | None) -> Verdict:
-        """Add a printable key to the run and return what becomes of it."""
+        """Add a printable key, bound to `action` if that is not None, to the run; return what becomes of it."""
         letter: Letter = "leads"
         if action is None:
             letter = "none"

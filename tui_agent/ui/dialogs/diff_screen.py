@@ -442,7 +442,11 @@ class FileDiffScreen(ListPage[int, str]):
 
 
 async def undo_file(changes: "SessionDiff", shown: FileDifference, parts: Collection[int] | None) -> str:
-    """Undo the differences of a file, or some of its hunks, and return what was done, in a sentence."""
+    """Undo the differences of a file, and return what was done, or the failure, in a sentence.
+
+    Args:
+        parts: indexes of the hunks to undo; None: all.
+    """
     try:
         outcome = await changes.undo(shown, parts)
     except TuiAgentError as error:

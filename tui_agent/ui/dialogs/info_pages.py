@@ -44,7 +44,12 @@ _Entry = tuple[str, int]
 def context_text(
     breakdown: "ContextBreakdown", window: int, number_of: Callable[[str], int | None], width: int
 ) -> Content:
-    """Return each part of the context with its size, then the largest calls; `window` is 0 if it is not known."""
+    """Return each part of the context with its size, then the largest calls.
+
+    Args:
+        window: size of the context window in tokens; 0 if it is not known.
+        number_of: returns the number of a call by its id; None if it has none.
+    """
     total = breakdown.total
     room = f" of {tokens_text(window)} ({share_text(total, window)})" if window else ""
     calls = sum(call.tokens for call in breakdown.calls)

@@ -296,7 +296,7 @@ class ListPage(ListKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultType
 
     @property
     def selected(self) -> T | None:
-        """The item at the cursor."""
+        """The item at the cursor; None if the list is empty."""
         return self.rows.selected
 
     @property
@@ -378,7 +378,14 @@ class ListPage(ListKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultType
     def ask(
         self, label: str, then: Callable[[str], None], *, text: str = "", hint: str = "", keys: Sequence[str]
     ) -> None:
-        """Ask for a text in the place of the search; `keys` say what enter and esc do. `end_asking` ends it."""
+        """Ask for a text in the place of the search; `end_asking` ends it.
+
+        Args:
+            then: called with the text at enter.
+            text: the text to begin with.
+            hint: shown while the field is empty.
+            keys: words for what enter and esc do.
+        """
         self._asked = _Asked(then, keys[0], keys[1])
         self._sign.update(Content(f"{label} "))
         self._field.placeholder, self._field.value, self._field.is_search = hint, text, False

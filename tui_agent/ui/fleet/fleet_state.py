@@ -85,7 +85,7 @@ class FleetState:
 
 
 def seconds_of(row: UnitRow, now: int) -> float:
-    """Return the seconds that a unit has spent on workers."""
+    """Return the seconds that a unit has spent on workers; `now` in milliseconds since the epoch."""
     return sum(max(0, (span.ended if span.ended is not None else now) - span.started) for span in row.spans) / 1000
 
 
@@ -294,7 +294,11 @@ def _parsed(lines: Sequence[bytes]) -> list[Envelope]:
 
 @asynccontextmanager
 async def open_fleet(out: Path) -> AsyncGenerator[FleetFiles]:
-    """Open the files of a fleet, with its driver if one works on it."""
+    """Open the files of a fleet, with its driver if one works on it; at the end, leave the driver.
+
+    Raises:
+        ConfigurationError: the driver cannot be reached.
+    """
     if not await asyncio.to_thread(is_driven, out):
         yield FleetFiles(out)
         return

@@ -73,7 +73,7 @@ class UnitAnswers:
         """A unit's session is open in another process: its rules last as long as it, and no browser opens here."""
 
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
-        """Send an answer to the unit of a question. The first answer wins; a refusal follows as an update."""
+        """Send an answer to the unit of a question; return True. The first answer wins; a refusal follows later."""
         unit_id, _, own_id = request_id.partition("/")
         self._files.send(unit_id, approval_command(own_id, decision))
         return True
@@ -206,7 +206,7 @@ class UnitBridge(AgentBridge):
         self._command("interrupt")
 
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
-        """Answer a question of any unit: all of them wait in one queue."""
+        """Answer a question of any unit, since all wait in one queue; return True."""
         return self._answers.decide(request_id, decision)
 
     def set_mode(self, mode: PermissionMode) -> None:

@@ -145,7 +145,11 @@ def column_row(layout: RowLayout) -> Line:
 
 
 def unit_row(row: UnitRow, layout: RowLayout, now: int, *, chosen: bool, question: str = "") -> Line:
-    """Return the row of one unit; `question` is its oldest open question in short."""
+    """Return the row of one unit at a time in milliseconds since the epoch.
+
+    Args:
+        question: its oldest open question in short; empty without one.
+    """
     sign, style, _ = SIGNS[row.state]
     text, text_style = activity_of(row, question)
     runs: list[Run] = [
@@ -206,7 +210,11 @@ def _result_of(row: UnitRow) -> str:
 
 
 def total_rows(state: FleetState, now: int, width: int) -> list[Line]:
-    """Return the totals: numbers of units, rate and time left, tokens and cost; then the delay by a rate limit."""
+    """Return the totals: numbers of units, rate and time left, tokens and cost; then the delay by a rate limit.
+
+    Args:
+        now: milliseconds since the epoch.
+    """
     if not state.known:
         return [Line()]
     totals = state.totals(now)
@@ -267,7 +275,11 @@ def _cell(column: _Column, text: str) -> str:
 
 
 def title_row(state: FleetState, now: int, width: int) -> Line:
-    """Return the first line: name, number of units and workers, and the driver's state with the time so far."""
+    """Return the first line: name, number of units and workers, and the driver's state with the time so far.
+
+    Args:
+        now: milliseconds since the epoch.
+    """
     left: list[Run] = [(" ", ""), (plain_text(state.status.name, max(8, width // 3)) or "fleet", "strong")]
     units = count_text(len(state.rows), "unit") if len(state.rows) < 1000 else f"{len(state.rows):,} units"
     # A worker that died has no open span, and no unit of its own any more.

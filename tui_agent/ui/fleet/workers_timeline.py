@@ -77,7 +77,11 @@ def lane_rows(lanes: dict[str, list[LaneSpan]], start: int, end: int, now: int, 
 
 
 def lanes_in_short(state: FleetState, now: int, width: int, most: int) -> list[Line]:
-    """Return the whole time of at most so many workers, below a heading with its length; nothing without workers."""
+    """Return the time of `most` workers below a heading with its length; nothing without workers.
+
+    Args:
+        now: milliseconds since the epoch.
+    """
     if not (lanes := lanes_of(state.rows.values())):
         return []
     started, end = state.status.started, state.end(now)

@@ -121,7 +121,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
 
     @property
     def selected(self) -> LedgerCall | None:
-        """Call under the cursor."""
+        """Call under the cursor; None without a cursor, and on the row of the calls that ended well."""
         return self._rows.call(self._cursor) if self._cursor is not None and self._cursor < len(self._rows) else None
 
     def on_mount(self) -> None:
@@ -182,7 +182,7 @@ class CallList(CoalescedRefresh, SteadyScrollView, can_focus=True):
         self._lay_out()
 
     def move_to(self, index: int) -> None:
-        """Move the cursor to a row and scroll it into view; the last row is followed."""
+        """Move the cursor to the row `index`, at most to an end, and scroll it into view; the last row is followed."""
         if len(self._rows):
             self._cursor = max(0, min(index, len(self._rows) - 1))
             self._follows = self._cursor == len(self._rows) - 1

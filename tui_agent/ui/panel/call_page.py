@@ -70,7 +70,13 @@ class Section:
 def call_sections(
     view: CallViewState, width: int, now: float, whole: str | None = None, root: str = ""
 ) -> list[Section]:
-    """Return the sections that have content; `whole` is the whole output, if it was read from its file."""
+    """Return the sections that have content.
+
+    Args:
+        now: monotonic seconds, as in the events of the call.
+        whole: the whole output, read from its file; None: as in the result.
+        root: the workspace, to which paths are shown relative; empty for none.
+    """
     makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
         ("Output", lambda: _output_rows(view, width, whole)),
         ("Changes" if view.changes.trial.proposed else "Change", lambda: _change_rows(view, width)),

@@ -121,7 +121,11 @@ def change_facts(file: FileChange) -> str:
 
 
 def wait_text(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> str:
-    """Return the reason for waiting. Of calls that are not over, name the first that needs the user, else the first."""
+    """Return the reason for waiting. Of calls that are not over, name the first that needs the user, else the first.
+
+    Args:
+        find: returns a call by its id; None if it is unknown.
+    """
     found = [find(call_id) for call_id in view.waits_on]
     # The event named the calls of its moment; some may be over by now.
     others = [call for call in found if call is not None and not call.view.ended]

@@ -103,7 +103,7 @@ class WindowKeys:
 
 
 def length_of(times: RunTimes, now: float) -> float:
-    """Return the seconds of the run so far."""
+    """Return the seconds of the run so far, or of the whole run once it has ended; 0 before the first run."""
     return 0.0 if times.started is None else max(0.0, (now if times.ended is None else times.ended) - times.started)
 
 
@@ -119,7 +119,10 @@ _BARS: dict[SpanKind, tuple[str, str]] = {
 
 
 def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float, columns: int) -> list[Run]:
-    """Return the bars of a lane from a second on, and on the model's lane the marks of steering messages."""
+    """Return the bars of a lane in `columns` cells, and on the model's lane the marks of steering messages.
+
+    The cells show `span` seconds from `start` on; `start` and `now` are seconds on the clock of the events.
+    """
     cells: list[tuple[str, str]] = [(" ", "")] * columns
     for stretch in lane.spans:
         end = stretch.end if stretch.end is not None else now

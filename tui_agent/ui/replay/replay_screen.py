@@ -174,7 +174,7 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
         self.seek(event.at)
 
     def seek(self, at: float) -> None:
-        """Move to another position; playing or paused as before."""
+        """Move to a position in seconds from the start, at most to an end; playing or paused as before."""
         self._at = min(max(0.0, at), self.timeline.length)
         self._catch_up()
 

@@ -42,7 +42,7 @@ class PendingApprovals:
 
     @property
     def first(self) -> ApprovalRequest | None:
-        """The oldest request."""
+        """The oldest open request; None if none is open."""
         return next(iter(self.all), None)
 
     @property
@@ -52,7 +52,7 @@ class PendingApprovals:
 
     @property
     def next_to_open(self) -> ApprovalRequest | None:
-        """The request that may open by itself: the oldest one that was not postponed."""
+        """The request that may open by itself: the oldest one that was not postponed; None without one."""
         return next((request for request in self.all if request.request_id not in self._postponed), None)
 
     def position_of(self, request: ApprovalRequest) -> tuple[int, int]:
@@ -74,7 +74,7 @@ class PendingApprovals:
         self._postponed.update(self._requests)
 
     def note_answer(self, request_id: str) -> None:
-        """Let a request no longer be open, although its answer may be recalled."""
+        """Leave a request out of `all`, until `settle` removes it or `take_back` opens it again."""
         self._provisional.add(request_id)
 
     def take_back(self) -> None:
@@ -211,7 +211,7 @@ class Attention:
 
 
 def figures(questions: Sequence[Question], now: float) -> Figures:
-    """Return the figures of some questions; one that waits has waited until now."""
+    """Return the figures of some questions; one that waits has waited until `now`, in monotonic seconds."""
     answers = [_end(question, now) - question.asked for question in questions if question.by_user]
     return Figures(len(questions), _waited(questions, now), median(answers) if answers else None)
 

@@ -68,7 +68,7 @@ class CallLedger:
     _result_size: int = 0
 
     def apply(self, envelope: Envelope) -> tuple[int, ...]:
-        """Apply one event; return the indexes of changed and new calls."""
+        """Apply one event; return the indexes in `calls` of changed and new calls."""
         event = envelope.event
         match event:
             case ToolQueued(call_id=call_id):
@@ -130,12 +130,12 @@ class CallLedger:
         return max(self.before, self._newest)
 
     def numbered(self, number: int) -> LedgerCall | None:
-        """Return the call with this number."""
+        """Return the call with this number, from 1; None if it has none."""
         place = self._place_of.get(number)
         return None if place is None else self.calls[place]
 
     def find(self, call_id: str) -> LedgerCall | None:
-        """Return the call with this id."""
+        """Return the newest call with this id; None if it is unknown."""
         place = self._position_of.get(call_id)
         return None if place is None else self.calls[place]
 
@@ -154,7 +154,7 @@ class CallLedger:
         return request.model_copy(update={"agent": agent, "summary": summary})
 
     def shown(self, chosen: CallFilter) -> list[int]:
-        """Return the indexes of the calls that pass the filter, in order."""
+        """Return the indexes in `calls` of the calls that pass the filter, in order."""
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
 
     def _add(self, call_id: str, envelope: Envelope) -> int:

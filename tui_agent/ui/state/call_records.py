@@ -30,7 +30,7 @@ _KINDS: dict[str, ToolKind] = {
 
 
 def tool_kind(name: str) -> ToolKind:
-    """Return the kind of a tool."""
+    """Return the kind of a tool; `other` for one that is not ours."""
     return _KINDS.get(name, "other")
 
 
@@ -247,7 +247,7 @@ def open_count(changes: ProposedChanges) -> int:
 
 
 def changed_text(changes: ProposedChanges) -> str:
-    """Return the extent of changes, such as `3 files +12 −9`, for a title."""
+    """Return the extent of changes, such as `3 files +12 −9`, for a title; empty if none can be kept."""
     files = [file for file in changes.files if file.sort != "refused"]
     counts = lines_text(sum(file.added for file in files), sum(file.removed for file in files))
     text = _words((count_text(open_count(changes), "file"), counts)) if open_count(changes) else ""
@@ -263,7 +263,7 @@ def waiting_text(changes: ProposedChanges) -> str:
 
 
 def question_text(request: ApprovalRequest | None) -> str:
-    """Return what waits for the user with a call."""
+    """Return what waits for the user with a call, such as `2 files wait`; `needs you` if it is not changes."""
     return waiting_text(request.changes) if request is not None and request.changes is not None else "needs you"
 
 

@@ -64,12 +64,12 @@ class Lane:
         return bool(self.spans) and self.spans[-1].end is None
 
     def begin(self, kind: SpanKind, at: float) -> None:
-        """End the current span and begin another."""
+        """End the current span and begin another, at a time in seconds on the clock of the events."""
         self.finish(at)
         self.spans.append(Span(kind, at))
 
     def finish(self, at: float) -> None:
-        """End the current span."""
+        """End the current span; nothing if none is open."""
         if self.open:
             self.spans[-1].end = max(at, self.spans[-1].start)
 
@@ -133,7 +133,7 @@ class RunTimes:
         return True
 
     def totals(self) -> Totals | None:
-        """Return the totals; None while the run lasts."""
+        """Return the totals; None while the run lasts, and before the first one."""
         if self.started is None or self.ended is None:
             return None
         model = [_stretch(span) for span in self.model.spans]

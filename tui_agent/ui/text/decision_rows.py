@@ -36,7 +36,10 @@ _LONGEST_READ = 20_000
 
 
 def argument_texts(args: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each argument; the name marks a text that looks like another JSON value."""
+    """Yield name and text of each argument: a string as it is, any other value as JSON.
+
+    The name of a string that looks like another JSON value ends in `(text)`.
+    """
     for name, value in args.items():
         if not isinstance(value, str):
             yield name, json.dumps(value, ensure_ascii=False, indent=2, default=str)
@@ -92,7 +95,7 @@ def _ground_rows(text: str, width: int, language: str = "") -> list[Line]:
 
 
 def script_rows(text: str, width: int) -> list[Line]:
-    """Return a warning about scripts with letters that look like Latin ones."""
+    """Return a warning that names the scripts of non-Latin letters; empty without any, and for several lines."""
     scripts = foreign_scripts(text)
     if not scripts or "\n" in text.strip():
         return []
@@ -100,7 +103,7 @@ def script_rows(text: str, width: int) -> list[Line]:
 
 
 def labelled_rows(label: str, values: Sequence[str], width: int) -> list[Line]:
-    """Return exact values under each other beside a label."""
+    """Return exact values under each other beside a label; empty without values."""
 
     def rows(room: int) -> list[Line]:
         # A line feed would make one value look like two.
@@ -175,7 +178,11 @@ _MARGIN = 2
 
 
 def change_blocks(changes: ProposedChanges, width: int) -> Iterator[list[Line]]:
-    """Yield the rows of changes, block by block: protected files first, then as proposed; what is never kept last."""
+    """Yield the rows of changes in blocks, some of them empty.
+
+    First why nothing can be kept, then the repository, protected files, other files as proposed, directories with
+    many files, and last the files that are never kept.
+    """
     if changes.problem:
         yield wrapped([(f"cannot be kept: {visible(changes.problem)}", "error strong")], width)
     yield _repository_rows(changes, width)
@@ -221,7 +228,7 @@ def file_runs(file: ProposedFile) -> list[Run]:
 
 
 def file_facts(file: ProposedFile) -> list[Run]:
-    """Return its kind, the numbers of its lines, and what no diff shows of a file."""
+    """Return what to show behind the name of a file: kind, numbers of changed lines, and note; empty without any."""
     word, style = _KINDS[file.kind]
     runs: list[Run] = [(f"  {word}", style)] if word else []
     if file.added or file.removed:

@@ -81,7 +81,7 @@ def diff_rows(
 
 
 def line_count(files: Iterable[FileDiff]) -> int:
-    """Return the number of lines of a diff."""
+    """Return the number of lines of a diff, context included, without those that it leaves out."""
     return sum(len(hunk.lines) for file in files for hunk in file.hunks)
 
 
@@ -211,7 +211,7 @@ class _ShownLines:
 
     @property
     def pairs(self) -> Iterator[tuple[int | None, int | None]]:
-        """Indexes of the old and the new line of each row."""
+        """Indexes of the old and the new line of each row; None for a side that has none."""
         for first, added, end in self._runs:
             if self.lines[first].kind == "same":
                 yield from ((index, index) for index in range(first, end))

@@ -9,7 +9,10 @@ SPAN = 256
 
 
 class HeightIndex:
-    """A list of heights in groups. A change costs as much as its group and the number of groups."""
+    """A list of heights in groups. A change costs as much as its group and the number of groups.
+
+    Places and rows count from 0. `remove`, `height` and `set` need a place that exists.
+    """
 
     __slots__ = ("_count", "_ends", "_firsts", "_groups", "_known", "_sums", "_tops")
 
@@ -45,7 +48,7 @@ class HeightIndex:
         self._count += 1
 
     def insert(self, place: int, height: int) -> None:
-        """Insert a height before the one at `place`."""
+        """Insert a height before the one at `place`; append it if there is none."""
         if place >= self._count:
             self.append(height)
             return
@@ -72,7 +75,7 @@ class HeightIndex:
             self._drop_groups(number, number + 1)
 
     def cut(self, length: int) -> None:
-        """Keep the first `length` heights."""
+        """Keep the first `length` heights; all if there are fewer."""
         if length >= self._count:
             return
         number, within = self._locate(length)

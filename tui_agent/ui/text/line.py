@@ -35,7 +35,7 @@ class Line:
 
     @property
     def plain(self) -> str:
-        """Its characters."""
+        """Its characters, with those of the margin: the first `indent` ones."""
         return "".join(text for text, _ in self.runs)
 
     def looks_like(self, other: "Line") -> bool:

@@ -124,7 +124,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
 
     @abstractmethod
     def line_at(self, row: int) -> Line | None:
-        """Return a row to draw; None below the last one."""
+        """Return a row to draw, counted from 0 at the top of all rows; None below the last one."""
 
     def render_line(self, y: int) -> Strip:
         row = y + self.scroll_offset.y
@@ -212,7 +212,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def refresh_rows(self, first: int) -> None:
-        """Draw the visible rows from one row on."""
+        """Draw the visible rows from the row `first` of all rows on."""
         y = max(0, first - self.scroll_offset.y)
         if y < self.size.height:
             # Without the scrollbar, which is drawn when it looks different.

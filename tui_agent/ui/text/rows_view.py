@@ -246,7 +246,7 @@ class ItemRows(RowsView, Generic[T]):
 
     @property
     def selected(self) -> T | None:
-        """The item at the cursor."""
+        """The item at the cursor; None without items."""
         return self.items[self.cursor] if self.cursor < len(self.items) else None
 
     def use(self, items: Sequence[T], first: int = 0) -> None:
@@ -269,7 +269,7 @@ class ItemRows(RowsView, Generic[T]):
         self.reveal()
 
     def place_at(self, offset: Offset) -> int | None:
-        """Return the index of the item at a place of the screen."""
+        """Return the index of the item at a cell of the screen; None if no item is there."""
         row = offset.y - self.region.y + self.scroll_offset.y
         place = bisect_right(self._starts, row) - 1
         return place if 0 <= place < len(self.items) and row < self.total else None
@@ -353,7 +353,7 @@ class CursorKeys(Paging):
         self.move(+1)
 
     def move(self, by: int) -> None:
-        """Move the cursor; rows without items scroll instead."""
+        """Move the cursor by some items, at most to an end; rows without items scroll instead."""
         rows = self.cursor_rows
         if rows.has_items:
             rows.select(rows.cursor + by)
@@ -412,7 +412,10 @@ class RowsPage(Paging, ModalScreen[ScreenResultType]):
 
 
 def command_at(screen: Screen[Any], where: Where, row: Line | None, column: int) -> Command | None:
-    """Return the command whose label is at a cell of a row of keys; None if it does not work now."""
+    """Return the command whose label is at a cell of a row of keys.
+
+    None if no label is there, `row` is None, or the command does not work now.
+    """
     label = key_at(row, column) if row is not None else ""
     entries = (entry for entry in commands_for(where) if label and entry.key_text == label)
     return next((entry for entry in entries if screen.check_action(entry.action_name, ())), None)

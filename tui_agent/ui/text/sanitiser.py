@@ -94,7 +94,10 @@ def without_controls(text: str) -> str:
 
 
 def with_controls(text: str) -> str:
-    """Return text for `sanitise` with control characters as escapes, so that nothing the user sent is dropped."""
+    """Return text for `sanitise` with control characters as escapes, so that nothing the user sent is dropped.
+
+    Only carriage returns stay.
+    """
     return _CONTROL.sub(lambda match: match[0] if match[0] == "\r" else escape_of(match[0]), text)
 
 
@@ -166,7 +169,7 @@ def one_line(text: str, width: int) -> str:
 
 
 def joined_lines(text: str) -> str:
-    """Return text of several lines, such as a command, as one line, with `⏎` between them."""
+    """Return text of several lines, such as a command, as one line, with `⏎` between those that are not empty."""
     if "\n" not in text:
         return text
     return LINE_BREAK.join(line for line in map(str.strip, text.splitlines()) if line)
@@ -225,7 +228,7 @@ def settled_line(line: str) -> str:
 
 
 def foreign_scripts(text: str) -> tuple[str, ...]:
-    """Return the names of the non-Latin scripts among the letters of a text, such as `Cyrillic`."""
+    """Return the names of the non-Latin scripts among the letters of a text, such as `Cyrillic`, sorted."""
     if text.isascii():
         return ()
     letters = {character for character in set(text) if not character.isascii() and character.isalpha()}

@@ -106,7 +106,7 @@ def copied_text(lines: Sequence[tuple[Line, int, int | None]]) -> str:
 
 
 def key_rows(answers: Iterable[tuple[str, str, bool]], width: int) -> list[Line]:
-    """Return answers in as few rows as hold them, at most `MAX_KEY_ROWS`; no answer is split.
+    """Return answers in as few rows as hold them; no answer is split, and those beyond `MAX_KEY_ROWS` rows are cut.
 
     Args:
         answers: key, text, and True if the answer counts now; any other is dim.

@@ -73,7 +73,7 @@ class OutputReader:
             self._rendition = _selected(self._rendition, match[1])
 
     def lines(self, text: str) -> Iterator[Runs]:
-        """Yield the lines of a text."""
+        """Yield the lines of a text. Consume all of them: the next text begins with their last colours."""
         for line in text.split("\n"):
             yield from self._line(line)
 

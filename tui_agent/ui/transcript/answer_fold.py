@@ -39,7 +39,7 @@ class AnswerFold:
 
     @property
     def newest(self) -> Answer | None:
-        """Newest open response."""
+        """Newest open response; None while none is open."""
         return next(reversed(self._open.values()), None)
 
     def growing(self) -> Iterator[MarkdownPart | ThinkingPart]:
@@ -105,7 +105,7 @@ class AnswerFold:
             self._close(message_id)
 
     def append(self, answer: Answer, part: Part, after: Part | None = None) -> None:
-        """Add a part below the other parts of its message, or below a given one."""
+        """Add a part below the other parts of its message, or below `after`."""
         place = len(answer.parts) if after is None else answer.parts.index(after) + 1
         self._transcript.add(part, answer.parts[place - 1] if place else None)
         answer.parts.insert(place, part)

@@ -272,7 +272,7 @@ class Conversation(TranscriptView):
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def line_at(self, row: int) -> Line | None:
-        """Return a row to draw, with marks of matches and of what the keyboard has chosen."""
+        """Return a row to draw, with marks of matches and of what the keyboard has chosen; None below the last one."""
         line = super().line_at(row)
         if line is None:
             return None

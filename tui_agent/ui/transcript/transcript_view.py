@@ -52,11 +52,11 @@ class TranscriptView(LineView):
 
     @property
     def unseen(self) -> int:
-        """Parts added since the user left the end."""
+        """Number of parts added since the user left the end; 0 at the end."""
         return 0 if self._follows else max(0, len(self.transcript.parts) - self._seen_count)
 
     def line_at(self, row: int) -> Line | None:
-        """Return a row to draw."""
+        """Return a row to draw; None below the last one."""
         return self.transcript.line(row) if 0 <= row < self.transcript.total else None
 
     def render_line(self, y: int) -> Strip:
@@ -296,7 +296,7 @@ class PartCursor:
 
     @property
     def image(self) -> ImageBlock | None:
-        """Image of the part."""
+        """Image of the part; None if it has none."""
         return self.part.image if self.part is not None else None
 
     @property

@@ -53,7 +53,11 @@ class SessionActions(ActionGroup):
         }
 
     def rewind(self, view: CallViewState | None = None) -> None:
-        """Show the points to go back to; with `view`, what undoing this call's changes would do."""
+        """Show the points to go back to; with `view`, what undoing this call's changes would do.
+
+        Raises:
+            TuiAgentError: the session is not saved, or not open yet.
+        """
         bench = self._bridge.bench
         if bench is None or bench.rewind is None:
             unsaved = "This session is not saved, so there is nothing to go back to."
