@@ -160,3 +160,12 @@ def test_a_fleet_without_a_lock_that_can_be_written_is_read_and_not_driven(tmp_p
     assert not read_status(out).running
     with pytest.raises(ConfigurationError, match="cannot be written"):
         FleetDirectory.open(out)
+
+
+def test_unreadable_records_are_no_fleet_without_a_start(directory: FleetDirectory) -> None:
+    (directory.path / "driver.jsonl").unlink()
+    assert read_records(directory.path) == []
+
+    (directory.path / "driver.jsonl").mkdir()
+    with pytest.raises(ConfigurationError, match=r"driver\.jsonl cannot be read: Is a directory"):
+        read_records(directory.path)

@@ -262,11 +262,19 @@ def read_tasks(path: Path) -> tuple[UnitTask, ...]:
 
 
 def read_records(path: Path) -> list[JsonObject]:
-    """Return the records of the driver in order, without damaged lines; empty if the file cannot be read. Blocks."""
+    """Return the records of the driver in order, without damaged lines; empty if no driver has begun. Blocks.
+
+    Raises:
+        ConfigurationError: the file cannot be read: without it, units that have started would start again.
+    """
+    file = path / "driver.jsonl"
     try:
-        lines = (path / "driver.jsonl").read_bytes().splitlines()
-    except OSError:
+        lines = file.read_bytes().splitlines()
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigurationError(f"{file} cannot be read: {reason}. Nothing was started or changed.") from error
     records: list[JsonObject] = []
     for line in lines:
         with suppress(ValueError):
