@@ -74,7 +74,7 @@ class Document:
         return next((n for n, text in enumerate(self.front.split("\n"), 2) if _bare_key(text) == bare(key)), 1)
 
     def body_line(self, text: str) -> int:
-        """Return the line of the file that a text of the body is in."""
+        """Return the line of the file that a text of the body is in; the body's first line for a missing text."""
         return self.above + self.body.count("\n", 0, max(self.body.find(text), 0)) + 1
 
     def text(self, key: str) -> str:
@@ -92,13 +92,17 @@ class Document:
         return " ".join(value.split())
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """Return a field that is true or false; a value that is neither counts as the opposite of the default."""
+        """Return a field that is true or false; a value that is neither counts as the opposite of the default.
+
+        Raises:
+            FrontMatterError: as for `text`.
+        """
         value = self.text(key).lower()
         # These fields restrict: an unclear value counts as the restriction.
         return default if value in ("", *(_TRUE if default else _FALSE)) else not default
 
     def tools(self, key: str) -> tuple[str, ...] | None:
-        """Return the tools of a field by our names, `(…)` behind a name left out; None if the field is missing.
+        """Return the tools of a field by our names, without `(…)` after a name; None if the field is missing or empty.
 
         Raises:
             FrontMatterError: it is neither text nor a list of texts.
@@ -201,7 +205,10 @@ class Arguments:
             return self.text.split()
 
     def value(self, placeholder: str) -> str:
-        """Return the text for `ARGUMENTS`, `ARGUMENTS[0]`, `1` … `9` or a place; empty for a missing argument."""
+        """Return the text for `ARGUMENTS`, `ARGUMENTS[0]`, `1` … `9` or `{PLACE}`; empty for a missing argument.
+
+        An unknown place is returned as it is written, with its `$`.
+        """
         if placeholder.startswith("{"):
             return self.places.get(placeholder[1:-1], f"${placeholder}")
         if placeholder == "ARGUMENTS":
@@ -240,7 +247,11 @@ class PromptTemplate:
         return tuple(_with_quoted(command, counted) for command in self.commands)
 
     def prompt(self, arguments: Arguments, outputs: Sequence[str] = ()) -> str:
-        """Return the prompt; arguments that the template does not name follow at its end."""
+        """Return the prompt; if the template names no arguments, they follow at its end.
+
+        Args:
+            outputs: replacements for `commands`, in order; a missing one is empty.
+        """
         counted = self._counted(arguments)
         texts = [counted.placeholders.sub(lambda match: counted.value(match[1]), text) for text in self.parts[::2]]
         for place, output in zip(count(1, 2), outputs, strict=False):

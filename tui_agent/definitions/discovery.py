@@ -102,7 +102,10 @@ def read_definitions(places: Iterable[Place]) -> tuple[Found, ...]:
 
 
 def skill_files(skill: Skill, limit: int = 200) -> tuple[str, ...]:
-    """Return the paths of a skill's other files, relative to its folder, without links out of it. Blocks."""
+    """Return the paths of a skill's other files, at most `limit`, relative to its folder. Blocks.
+
+    Hidden folders and links that lead out of the skill's folder are left out; control characters are escapes.
+    """
     root = os.path.realpath(skill.folder)
     found: list[str] = []
     for folder, folders, names in os.walk(root):

@@ -161,7 +161,10 @@ def _without_name(one: Definition, built_in: frozenset[str]) -> Definition:
 
 
 def is_allowed(tool: str, patterns: Sequence[str] | None) -> bool:
-    """True if a tool may be used: None allows all, none nothing; `*` in a pattern is any text, and `!` forbids."""
+    """True if a tool may be used: None allows all, an empty list nothing.
+
+    `*` in a pattern is any text, and a first `!` forbids; patterns that only forbid allow all others.
+    """
     if not patterns:
         return patterns is None
     allowing = [pattern for pattern in patterns if not pattern.startswith("!")]
@@ -170,6 +173,6 @@ def is_allowed(tool: str, patterns: Sequence[str] | None) -> bool:
 
 
 def shortened(text: str, limit: int = SHORT_DESCRIPTION) -> str:
-    """Return a text on one line, with `…` for a cut."""
+    """Return a text on one line of at most `limit` characters, with `…` at the end if it is cut."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -41,7 +41,9 @@ def walls_around(
     """Return the command line that confines a git; None if bubblewrap does not work here. Blocks.
 
     Args:
-        readable: files and directories that it may read; those that are missing are left out.
+        directory: its working directory, absolute; a bubblewrap inside it is not used.
+        readable: files and directories that it may read, `EVERYTHING` for all; those that are missing are left out.
+        writable: directories that it may change.
         outlives: True to let it finish if this process is killed.
     """
     places = sorted({*readable}, key=len)
@@ -59,7 +61,7 @@ def walls_around(
 
 
 def find_bubblewrap(directory: str) -> Path | None:
-    """Return the first bubblewrap that works here, but none of a directory; None if none does. Blocks."""
+    """Return the first bubblewrap that works here and is not inside `directory`; None if none does. Blocks."""
     found = (one.path for one in found_bubblewraps(Path(directory)))
     return next((bwrap for bwrap in found if _can_run(bwrap, _changed(bwrap))), None)
 
@@ -148,7 +150,7 @@ _SECONDS = 1.0
 
 
 def find_git(folder: Path) -> Path | None:
-    """Return git, if one outside of a folder and of the working directory is installed."""
+    """Return the path of git; None if none is outside of `folder` and of the working directory. Blocks."""
     git = find_program("git", folder)
     return git if git is None or find_program("git", _working_directory()) == git else None
 
@@ -175,6 +177,9 @@ def start_git(
 
     Args:
         environment: variables beside a search path and a language.
+        seconds: most seconds that it may take.
+        readable: files and directories that it may read behind walls.
+        directory: its working directory; in `/` it finds no repository.
         without_walls: True if it may run where no walls work.
     """
     walls = walls_around(git, directory, readable)
@@ -214,6 +219,9 @@ def writing_git(
     """Return command line and environment of a git that changes a repository, behind walls where they work. Blocks.
 
     Args:
+        readable: files and directories that it may read.
+        writable: directories that it may change.
+        directory: its working directory behind walls; the caller sets it otherwise.
         outlives: True to let it finish if this process is killed.
     """
     git = find_git(_working_directory()) or Path("git")
@@ -251,7 +259,7 @@ def settings_of_every_git() -> tuple[tuple[str, str], ...]:
 
 
 def refusal_note(output: str) -> str:
-    """Return whose setting made git refuse something, by its output; empty if none of ours did."""
+    """Return a note that names the setting of ours that made git refuse something; empty if its output shows none."""
     for name, value in settings_of_every_git():
         words, advice = _REFUSALS.get(name, ("", ""))
         if words and words in output:
@@ -298,7 +306,7 @@ def users_files() -> list[str]:
 
 
 def identity_of(path: str) -> tuple[int, int, int]:
-    """Return numbers that change with a file; zeros if it cannot be read."""
+    """Return inode, size and modification time of a file, links followed; zeros if it cannot be looked up."""
     try:
         status = os.stat(path)
     except OSError:

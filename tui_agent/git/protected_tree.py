@@ -95,7 +95,7 @@ def protected_name(path: str) -> str | None:
 
 
 def run_later(path: str) -> str:
-    """Return who runs or obeys a file later by itself, in words; empty if none is known."""
+    """Return the program that runs or obeys a file by itself, such as `git runs it`; empty if none is known."""
     names = [fold_name(name) for name in path.split("/") if name]
     for place, name in enumerate(names):
         pair = "/".join(names[place : place + 2])
@@ -199,8 +199,10 @@ class ProtectedTree:
         self._lock = threading.Lock()
 
     def files(self) -> tuple[dict[str, str], bool]:
-        """Return the protected files that could make a program run, by path below the workspace, and True if none is
-        missing, as the deepest ones and the last of very many in one directory may be in a large workspace.
+        """Return the protected files that could make a program run, by path below the workspace; True if all are there.
+
+        In a large workspace the deepest ones may be missing, and the last ones of a very large directory; all are if
+        the workspace cannot be listed.
 
         These are the settings and hooks of repositories, files that point to one, links with a protected name, and the
         files in other protected directories; of installed packages only the directory. The value is empty for a file,

@@ -25,7 +25,9 @@ _SECONDS = 1.0
 def read_git(
     root: Path, arguments: tuple[str, ...], *, seconds: float, stdin: bytes = b"", is_trusted: bool
 ) -> bytes | None:
-    """Return the output of a git command that only reads; None if it may not run, fails, or takes too long. Blocks.
+    """Return the output of a git command that only reads. Blocks.
+
+    None if it may not run, fails, takes too long, or there is no repository.
 
     Args:
         is_trusted: True if git may run here without walls.
@@ -81,7 +83,7 @@ def _named_work_tree(own: str, _: tuple[int, int, int], __: str) -> str:
 
 
 def branch_in_file(root: Path) -> str:
-    """Return the branch that a repository's `HEAD` names, without git; empty if it is not a plain file with one."""
+    """Return the branch that a repository's `HEAD` names, without git; empty if no plain file has one. Blocks."""
     for top in repository_roots(os.path.realpath(root))[:1]:
         head = f"{next(iter(data_directories(top)), top)}/HEAD"
         try:

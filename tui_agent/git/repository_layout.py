@@ -1,4 +1,4 @@
-"""Repositories of git: where their data is, and the nested ones in their index."""
+"""Repositories of git: the directories of their data, and the nested ones in their index. All functions block."""
 
 import os
 import re
@@ -34,7 +34,7 @@ _NESTED = 0o160000
 
 
 def protected_repository(path: str, workspace: str) -> str | None:
-    """Return why a resolved path is protected by a repository around it or by a `.git` file that points to it.
+    """Return why a repository around a resolved path, or a `.git` file that points to it, protects it; None if not.
 
     Checks the directories from the path up to the workspace (up to the root for a path outside), and the repository of
     the workspace itself.
@@ -53,7 +53,10 @@ def protected_repository(path: str, workspace: str) -> str | None:
 
 
 def data_directories(directory: str) -> list[str]:
-    """Return the data directory of a directory's repository, and the directory it shares with other work trees."""
+    """Return the data directory of a directory's repository, then the one that it shares with other work trees, if any.
+
+    Empty without a `.git` that is a directory or points to one.
+    """
     own = os.path.join(directory, OWN_DIRECTORY)
     if not os.path.isdir(own):
         target = pointer(own, b"gitdir: ")
@@ -79,7 +82,7 @@ def pointer(path: str, prefix: bytes = b"") -> str:
 
 
 def holds_repository(directory: str, made: str = "") -> bool:
-    """True if a directory holds a repository's data, whatever its name, or would with a path that is made."""
+    """True if a directory holds a repository's data, whatever its name, or would if the path `made` existed."""
 
     def has(name: str) -> bool:
         return os.path.lexists(f"{directory}/{name}") or is_within(made, f"{directory}/{name}")
@@ -90,7 +93,7 @@ def holds_repository(directory: str, made: str = "") -> bool:
 
 
 def repository_roots(directory: str) -> list[str]:
-    """Return every directory from here upwards that has a `.git`. git skips one that it finds invalid."""
+    """Return every directory from here upwards that has a `.git`, the nearest first. git skips an invalid one."""
     return [place for place in _upwards(directory) if os.path.lexists(f"{place}/{OWN_DIRECTORY}")]
 
 
@@ -164,7 +167,10 @@ def names_in(directory: str) -> list[str]:
 
 
 def nested_repositories(place: str) -> tuple[str, ...] | None:
-    """Return the nested repositories in the index of a git directory; None if they are not certain."""
+    """Return the paths of nested repositories in the index of a git directory, relative to the work tree. Blocks.
+
+    None if they are not certain: the index is too large, split, unreadable or of another format.
+    """
     index = f"{place}/index"
     try:
         # A split index stores some entries in another file.

@@ -38,7 +38,7 @@ _TICK_NS = 50_000_000
 
 
 def find_way_out(top: str, is_open: Callable[[str], bool], outermost: str) -> str | None:
-    """Return the link or pointer through which git would read outside of a repository, or None.
+    """Return the link or pointer through which git would read outside of a repository, or None. Blocks.
 
     A repository's data may lie elsewhere if it points back to the directory, as that of a linked work tree and of a
     submodule does: then it certainly belongs to it.
@@ -167,7 +167,7 @@ _SECRET = re.compile(rb"://(?:[^\s/@:\"]*:[^\s/@\"]+|[^\s/@:\"]{20,})@")
 
 
 def find_program_setting(directory: str, is_open: Callable[[str], bool]) -> str | None:
-    """Return why git is not safe in a directory: a setting that makes it start a program, or a way out.
+    """Return why git is not safe in a directory: a setting that makes it start a program, or a way out. Blocks.
 
     The repository around the directory and the nested ones that git would visit count.
 
@@ -182,7 +182,10 @@ def find_program_setting(directory: str, is_open: Callable[[str], bool]) -> str 
 
 
 def program_settings(directory: str) -> tuple[str, ...]:
-    """Return every reason why git is not safe in a directory, settings with their values, for a question of trust."""
+    """Return the reasons why git is not safe in a directory, settings with their values; empty if it is. Blocks.
+
+    At most 1,000, in the order in which they are found.
+    """
     found = _problems(directory, lambda path: is_within(path, directory))
     return tuple(f"{name} = {value}" if value is not None else name for name, value in islice(found, _MAX_LISTED))
 
@@ -270,7 +273,7 @@ def _reads_outside(section: str, key: str, value: str, top: str) -> bool:
 
 
 def settings_with_secret(path: str) -> Iterator[str]:
-    """Yield the settings files at or below a path that contain a URL with a secret: of the repository around it."""
+    """Yield those settings files of the repositories around a path that are at or below it and contain a secret URL."""
     yield from filter(_holds_url_secret, (file for file in _settings_files(path) if is_within(file, path)))
 
 

@@ -33,7 +33,7 @@ ABOUT_CALLS: tuple[FileHookEvent, ...] = (*CALL_EVENTS, "PermissionRequest")
 
 
 def as_event(name: str) -> FileHookEvent | None:
-    """Return the event of a name."""
+    """Return the event of a name; None for an unknown one."""
     return name if name in EVENTS else None
 
 

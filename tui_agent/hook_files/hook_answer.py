@@ -49,21 +49,21 @@ class HookAnswer:
     """One hook's answer. Its texts have no invisible characters and are not longer than `MAX_TEXT`."""
 
     verdict: CallVerdict | None = None
-    """About a call, before it runs."""
+    """Verdict about a call before it runs; None: it has none."""
     blocks: bool = False
     """True if it objects: to the end of a run, to a prompt, or to a result."""
     reason: str = ""
-    """Of the verdict or the objection."""
+    """Reason for the verdict or the objection; empty: none given."""
     updated_input: JsonObject | None = None
-    """Fields of a call's input that change."""
+    """Fields of a call's input that change, by their names in hook files."""
     updated_output: str | None = None
     """Text that the model reads in place of a call's result."""
     context: str = ""
-    """For the model."""
+    """Text for the model; empty: none."""
     stop_reason: str | None = None
     """Reason why the run must end; None: it continues."""
     message: str = ""
-    """For the user."""
+    """Text for the user; empty: none."""
     failure: str = ""
     """Reason why it has no answer: a wrong exit code, output that cannot be used, no end in time."""
     unused: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class HookAnswer:
 
 
 def read_answer(event: FileHookEvent, code: int, out: str, err: str) -> HookAnswer:
-    """Return the answer of a hook that ended with an exit code and output."""
+    """Return the answer of a hook that ended with an exit code and output; never raises."""
     # Before any output is read: a guard that prints something odd still blocks.
     if code == BLOCKED:
         return _objection(event, _clean(err) or "A hook blocked this, without a reason.")
@@ -173,7 +173,7 @@ class CombinedAnswer:
 
     @property
     def verdict(self) -> tuple[CallVerdict | None, str]:
-        """The strictest verdict about a call, and the reasons for it."""
+        """The strictest verdict about a call, and the reasons for it, a line each; None and empty without a verdict."""
         verdicts = {answer.verdict for _, answer in self.answers}
         strictest: CallVerdict | None = next((known for known in reversed(_VERDICTS) if known in verdicts), None)
         reasons = [answer.reason for _, answer in self.answers if strictest and answer.verdict == strictest]
@@ -186,7 +186,7 @@ class CombinedAnswer:
 
     @property
     def contexts(self) -> tuple[tuple[FileHook, str], ...]:
-        """The texts for the model."""
+        """The hooks with a text for the model, each with it."""
         return tuple((hook, answer.context) for hook, answer in self.answers if answer.context)
 
     @property
@@ -199,13 +199,13 @@ class CombinedAnswer:
 
     @property
     def updated_output(self) -> str | None:
-        """The text in place of a call's result; of several, the last."""
+        """The text in place of a call's result; of several, the last; None: the result stays."""
         texts = [answer.updated_output for _, answer in self.answers if answer.updated_output is not None]
         return texts[-1] if texts else None
 
     @property
     def stop(self) -> tuple[FileHook, str] | None:
-        """The first hook that ends the run, with its reason."""
+        """The first hook that ends the run, with its reason; None if none does."""
         return next(((hook, answer.stop_reason) for hook, answer in self.answers if answer.stop_reason), None)
 
 

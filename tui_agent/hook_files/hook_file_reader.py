@@ -62,7 +62,12 @@ _SPECIAL = re.compile(r"[*?\[\]\\]")
 
 
 def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path) -> HookFile:
-    """Return the hooks of a settings file, and its permission rules that deny or ask."""
+    """Return the hooks of a settings file, and its permission rules that deny or ask.
+
+    Args:
+        path: the file, as messages name it.
+        project_dir: value of `$CLAUDE_PROJECT_DIR`; rules that begin with `/` are relative to it.
+    """
     try:
         # Some editors begin a file with a byte order mark.
         text = content.decode("utf-8-sig")

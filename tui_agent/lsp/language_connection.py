@@ -137,7 +137,12 @@ class LanguageConnection:
     # --- documents ----------------------------------------------------------------------------------------------------
 
     async def changed_problems(self, path: Path, before: str | None, after: str) -> tuple[list[Problem], list[Problem]]:
-        """Return the problems of a file before and after a change, by its texts; without one before, none."""
+        """Return the problems of a file before and after a change.
+
+        Args:
+            before: the text before; None or empty: no problem before.
+            after: the text after.
+        """
         await self.refresh(but=path)
         async with self._locks.setdefault(path, asyncio.Lock()):
             old = await self._problems(path, before) if before else []
@@ -149,7 +154,11 @@ class LanguageConnection:
             return old, new
 
     async def refresh(self, but: Path | None = None) -> None:
-        """Send the changes of open files that other programs made."""
+        """Send the changes that other programs made to open files, and close those that cannot be read any more.
+
+        Args:
+            but: a file to leave out.
+        """
         open_files = {path: one.identity for path, one in self._documents.items() if path != but}
         for path, (text, identity) in (await asyncio.to_thread(_changed_files, open_files)).items():
             async with self._locks.setdefault(path, asyncio.Lock()):
@@ -159,7 +168,7 @@ class LanguageConnection:
                     self._send(path, text, identity)
 
     async def open(self, path: Path) -> None:
-        """Let the server have a file open as it is now.
+        """Send a file to the server as it is now, and keep it open there.
 
         Raises:
             ToolError: it cannot be read.
@@ -270,7 +279,7 @@ class LanguageConnection:
         return {"uri": self._root.as_uri(), "name": self._root.name or "/"}
 
     async def initialize(self) -> None:
-        """Agree on what both sides can do."""
+        """Agree with the server on what both sides can do, within `START_SECONDS`."""
         text_document: JsonObject = {
             "synchronization": {"didSave": True},
             "publishDiagnostics": {"versionSupport": True},
@@ -301,7 +310,11 @@ class LanguageConnection:
         self.notify("initialized", {})
 
     async def request(self, method: str, params: JsonObject | None, seconds: float = REQUEST_SECONDS) -> object:
-        """Send a request and return the answer."""
+        """Send a request and return the result of the answer; one that is not awaited any more is cancelled.
+
+        Raises:
+            ToolError: the server refuses, has ended, or does not answer in time.
+        """
         if self.ended.done():
             raise ToolError(self.end_text)
         self._number = number = self._number + 1
@@ -325,7 +338,11 @@ class LanguageConnection:
             self._protocol.notify(method, params)
 
     def fail(self, reason: str) -> None:
-        """End the connection."""
+        """End the connection: waiting questions fail. `finish` ends the process.
+
+        Args:
+            reason: why, for `end_text`; an earlier reason stays, and empty means that of the process.
+        """
         self._reason = self._reason or reason
         if not self.ended.done():
             self.ended.set_result(None)
@@ -349,7 +366,7 @@ class LanguageConnection:
             self._errors.extend(line for line in chunk.decode("utf-8", "replace").splitlines() if line.strip())
 
     async def finish(self) -> None:
-        """Ask the server to end, then end its processes."""
+        """Ask the server to end, and kill its processes after at most a few seconds."""
         if not self.ended.done():
             with suppress(ToolError):
                 await self.request("shutdown", None, _EXIT_SECONDS)
@@ -363,7 +380,7 @@ class LanguageConnection:
 
 @asynccontextmanager
 async def opened_connection(name: str, program: LaunchedProgram, directory: Path) -> AsyncGenerator[LanguageConnection]:
-    """Start a server and yield the connection; in the end, end it with everything that it started.
+    """Start a server and yield the connection; end it with everything it started when the context closes.
 
     Raises:
         ToolError: it cannot be started, or does not answer.
@@ -404,7 +421,10 @@ LARGEST_FILE = 1024 * 1024
 
 
 def read_text(path: Path) -> tuple[str | None, tuple[int, ...]]:
-    """Return the text of a file, None if it is none for a server, and its identity. Blocks."""
+    """Return the text of a file and its identity: inode, size and modification time. Blocks.
+
+    None and an empty identity if it cannot be read as UTF-8 text of at most `LARGEST_FILE` bytes.
+    """
     try:
         status = os.stat(path)
         text = read_regular_file(str(path), LARGEST_FILE).decode("utf-8")

@@ -38,7 +38,7 @@ class LanguageServers:
 
     def __init__(self, servers: Mapping[str, LanguageServer], parts: KeeperParts) -> None:
         self.notify: Callable[[str], object] = lambda _: None
-        """Receives what servers found too late for the result of the edit, for the model."""
+        """Called with a text for the model about problems that servers found too late for the result of the edit."""
         self.keepers = tuple(ServerKeeper(name, server, parts) for name, server in servers.items())
         self._root = parts.root
         self._publish = parts.publish
@@ -49,7 +49,7 @@ class LanguageServers:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["LanguageServers"]:
-        """Let the servers start when they are needed, and end them in the end."""
+        """Let the servers start when they are first needed; end them when the context closes."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 owners = [tasks.create_task(keeper.run()) for keeper in self.keepers]
@@ -72,7 +72,11 @@ class LanguageServers:
         return any(not keeper.is_given_up for keeper in self._for(path))
 
     def prepare_named(self, path: str) -> None:
-        """Let the servers read a file that a call is going to change, while it waits for an approval."""
+        """Let the servers read a file that a call is going to change, while it waits for an approval; never waits.
+
+        Args:
+            path: as the call names it; relative to the workspace.
+        """
         file = Path(os.path.normpath(self._root / Path(path).expanduser()))
         for keeper in self._for(file):
             key = (keeper.name, file)
@@ -81,7 +85,12 @@ class LanguageServers:
                 task.add_done_callback(lambda _, key=key: self._preparing.pop(key, None))
 
     def file_changed(self, path: Path, change: str) -> None:
-        """Let the servers that run know of a change of a file, whatever made it."""
+        """Notify the running servers of a change of a file, whatever made it.
+
+        Args:
+            path: absolute; a relative one is ignored.
+            change: `created`, `modified` or `deleted`.
+        """
         if not path.is_absolute():
             return
         event = {"uri": path.as_uri(), "type": _CHANGES.get(change, 2)}
@@ -90,9 +99,14 @@ class LanguageServers:
                 keeper.running.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
 
     async def check(self, path: Path, before: str | None, after: str) -> Findings:
-        """Return what the servers find in a changed file within `WAIT_SECONDS`; the rest goes to `notify` later.
+        """Return the findings of servers about a changed file within `WAIT_SECONDS`; `notify` gets later ones.
 
-        The path has its links followed; the text before is None if it is not known.
+        Empty findings if no server is for the file.
+
+        Args:
+            path: the file, links followed.
+            before: its text before the change; empty for a new file, None if it is not known.
+            after: its text now.
         """
         started = [(keeper, self._start_check(keeper, path, before, after)) for keeper in self._for(path)]
         running = [(keeper, task) for keeper, task in started if task is not None]
@@ -142,7 +156,9 @@ class LanguageServers:
     async def look_up(
         self, kind: LookupKind, path: Path | None, position: CodePosition | None, query: str
     ) -> LookupAnswer:
-        """Return the first answer of a server that is not empty.
+        """Return the first answer of a server that is not empty; an empty one if all answers are.
+
+        The arguments are those of `LookUp`.
 
         Raises:
             ToolError: no server can answer, with the reason.
@@ -175,7 +191,7 @@ class LanguageServers:
 
 
 def matches(keeper: ServerKeeper, path: Path) -> bool:
-    """Return True if a server is for a file."""
+    """Return True if a file is below the server's directory and one of its patterns matches it."""
     if not path.is_relative_to(keeper.directory):
         return False
     relative = str(path.relative_to(keeper.directory))

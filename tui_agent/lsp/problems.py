@@ -19,7 +19,9 @@ class Problem:
     """One diagnostic."""
 
     line: int
+    """Line number, from 1."""
     column: int
+    """Column from 1, in UTF-16 units."""
     severity: int
     """1: error, 2: warning, 3: remark."""
     message: str
@@ -108,19 +110,19 @@ def _problem(item: object, server: str) -> Problem | None:
 
 
 def path_of(uri: object) -> Path | None:
-    """Return the path of a file's address, which servers may encode in another way than we do; None if it is none."""
+    """Return the path of a `file:` URI, however it is encoded; None for anything else."""
     parts = urlsplit(uri) if isinstance(uri, str) else None
     is_file = parts is not None and parts.scheme == "file" and parts.path.startswith("/")
     return Path(unquote(parts.path)) if parts is not None and is_file else None
 
 
 def start_of(extent: object) -> tuple[int, int]:
-    """Return line and column, from 0, at which a range of the protocol starts; zeros if it is none."""
+    """Return line and column, from 0, at which a range of the protocol starts; zeros if it is not a range."""
     start: object = extent.get("start") if is_object(extent) else None
     return position_of(start if is_object(start) else {})
 
 
 def position_of(position: JsonObject) -> tuple[int, int]:
-    """Return line and column of a position of the protocol, from 0."""
+    """Return line and column of a position of the protocol, from 0, the column in UTF-16 units; 0 for a missing one."""
     line, column = position.get("line"), position.get("character")
     return (line if isinstance(line, int) else 0, column if isinstance(column, int) else 0)

@@ -36,7 +36,7 @@ class KeeperParts:
     root: Path
     """The workspace, links followed."""
     launch: Callable[[LanguageServer, Path], LaunchedProgram]
-    """Prepares one start of a server in a directory. Blocks. Raises `ConfigurationError` if it is in vain."""
+    """Prepares one start of a server in a directory. Blocks. Raises `ConfigurationError` if no start can succeed."""
     publish: Callable[[AgentEvent], object]
 
 
@@ -81,7 +81,7 @@ class ServerKeeper:
             self._wanted.set()
 
     async def connection(self) -> "LanguageConnection":
-        """Return the connection once the server runs.
+        """Start the server if needed, and return the connection once it runs. `run` must be running.
 
         Raises:
             ToolError: it does not run, with the reason.
@@ -169,5 +169,5 @@ def installed_servers() -> Iterator[tuple[str, LanguageServer]]:
 
 
 def settings_lines(name: str, server: LanguageServer) -> str:
-    """Return the settings that configure a server."""
+    """Return the settings that configure a server, as lines of TOML."""
     return f"[lsp.{name}]\ncommand = {json.dumps(server.shown)}\nfiles = {json.dumps(list(server.files))}"

@@ -61,7 +61,7 @@ class DiffHunk:
 
     @property
     def header(self) -> str:
-        """Its place in the files, as diffs write it."""
+        """The `@@` line: line numbers and counts in both files, and the heading."""
         spans = f"-{_span(self.old_start, self.old_count)} +{_span(self.new_start, self.new_count)}"
         return f"@@ {spans} @@{f' {self.heading}' if self.heading else ''}"
 
@@ -129,7 +129,10 @@ class FileDiff:
 
     @property
     def text(self) -> str:
-        """The diff as programs read it; lone surrogates are escapes, and a note says so."""
+        """The diff as programs read it: `notes`, names, hunks, and the number of lines `left_out` in a last line.
+
+        Lone surrogates are escapes; `SURROGATES_NOTE` is then the first line.
+        """
         notes = (f"# {note}" for note in self.notes)
         more = [f"… {self.left_out:,} more lines"] if self.left_out else []
         names = (f"--- {self.old_name}", f"+++ {self.new_name}")
@@ -201,7 +204,10 @@ class Diff(str):
         return self._counts
 
     def shortened(self, limit: int) -> "Diff":
-        """Return the diff cut after a line to about `limit` characters, with the counts of the whole."""
+        """Return the diff cut to the lines that fit in `limit` characters, with the counts of the whole.
+
+        A last line beyond the limit has the number of lines left out. A diff that fits is returned unchanged.
+        """
         if len(self) <= limit:
             return self
         kept = self[: self.rfind("\n", 0, limit) + 1]
@@ -240,7 +246,7 @@ def common_lines(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
 
 
 def hunks_between(before: Sequence[str], after: Sequence[str]) -> tuple[DiffHunk, ...]:
-    """Return the hunks between two texts, given as `split_lines` returns them, in bounded time."""
+    """Return the hunks between two texts, given as `split_lines` returns them, in bounded time; none if equal."""
     start, end = common_lines(before, after)
     if start == len(before) == len(after):
         return ()

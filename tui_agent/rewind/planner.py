@@ -54,12 +54,15 @@ DIFF_SHOWN = 40_000
 
 
 def changes_in(envelopes: Iterable[Envelope], after: int = 0) -> list[FileChanged]:
-    """Return all changes of files after an event in order, including those of sub-agents and of earlier rewinds."""
+    """Return all changes of files after the event with number `after`, in order.
+
+    Those of sub-agents and of earlier rewinds are included.
+    """
     return [event for one in envelopes if isinstance(event := one.event, FileChanged) and one.seq > after]
 
 
 def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
-    """Return the number of commands after an event whose changes are unknown, because the tree was not compared."""
+    """Return the number of commands after event `after` whose changes are unknown: the tree was not compared."""
     unknown: set[str] = set()
     for envelope in envelopes:
         match envelope.event:
@@ -74,7 +77,7 @@ def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
 
 
 def uncovered_targets(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
-    """Return what the commands of these events named and changed, and of which nothing was saved."""
+    """Return the paths that commands of these events named and changed, but whose content was not saved; each once."""
     found: dict[str, None] = {}
     for envelope in envelopes:
         match envelope.event:
@@ -88,7 +91,7 @@ def uncovered_targets(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
 
 
 def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:
-    """Return tool and summary of each call after an event that was interrupted and may have changed something."""
+    """Return tool and summary of each call after event `after` that was interrupted and may have changed something."""
     started: dict[str, ToolStarted] = {}
     untouched: set[str] = set()
     found: list[str] = []
@@ -111,7 +114,7 @@ def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, .
 
 
 def call_subtree(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:
-    """Return the ids of a call, of one that ran for it, of all calls of the sub-agents it started, and of theirs."""
+    """Return the ids of a call, of the call whose trial it adopted, and of all calls of sub-agents below it."""
     found = {call_id}
     for envelope in envelopes:
         if isinstance(envelope.event, ToolStarted) and envelope.event.call_id in found and envelope.event.adopted_from:
@@ -196,8 +199,11 @@ def plan_rewind(
 ) -> tuple[FileStep, ...]:
     """Return the steps that bring every file back to its state before these changes. Blocks.
 
-    The changes are all of the session after an event. Planning adds nothing to the contents; `shown` returns the name
-    of a file for messages.
+    Sorted by name; a file that is as it was has no step. Planning adds nothing to the contents.
+
+    Args:
+        changes: all changes of the session after an event.
+        shown: returns the name of a file for messages.
     """
     steps = [_step(Path(path), ours, (), contents, shown) for path, ours in by_path(changes).items()]
     return tuple(sorted(filter(None, steps), key=lambda step: step.shown))
@@ -206,7 +212,13 @@ def plan_rewind(
 def plan_call_undo(
     changes: Sequence[FileChanged], calls: frozenset[str], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
-    """Return the steps that undo the changes of these calls. Blocks."""
+    """Return the steps that undo the changes of these calls, sorted by name. Blocks.
+
+    Args:
+        changes: all changes of the session.
+        calls: ids of the calls.
+        shown: returns the name of a file for messages.
+    """
     steps: list[FileStep] = []
     for path, recorded in by_path(changes).items():
         places = [place for place, change in enumerate(recorded) if change.call_id in calls]
@@ -266,7 +278,7 @@ def _gap(changes: Sequence[FileChanged]) -> tuple[FileChanged, FileChanged] | No
 
 
 def kind_of_step(now: FileState | None, target: FileState | None) -> StepKind:
-    """Return what brings a file from one state to another."""
+    """Return the kind of the step from one state of a file to another; None is a missing file."""
     if target is None:
         return "delete"
     return "create" if now is None else "restore"

@@ -65,7 +65,7 @@ class Rewinder:
         return await asyncio.to_thread(rewind_points, envelopes)
 
     async def plan(self, point: RewindPoint) -> RewindPlan:
-        """Plan a rewind to a moment."""
+        """Plan a rewind to a moment. Changes nothing."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(self._plan, envelopes, point)
 
@@ -85,6 +85,7 @@ class Rewinder:
         Raises:
             AlreadyRunningError: the agent is running; nothing was done.
             SessionError: the journal cannot be read; nothing was done.
+            asyncio.CancelledError: the task was cancelled; files changed so far stay so and are published.
         """
         if self.agent.running:
             raise AlreadyRunningError
@@ -118,15 +119,17 @@ class Rewinder:
         return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
     async def changed_files(self) -> tuple[ChangedFile, ...]:
-        """Return the files that are not as they were before the session."""
+        """Return the files that are not as they were before the session, sorted by name."""
         envelopes = await self._envelopes()
         return await asyncio.to_thread(lambda: changed_files(changes_in(envelopes), self.contents, self._shown))
 
     async def undo(self, text: str, steps: Sequence[FileStep]) -> RewindOutcome:
-        """Undo changes of files as the steps say, and publish it; the conversation stays, and learns of it.
+        """Undo changes of files as the steps say, and publish it; the conversation stays, and the model gets a notice.
 
-        What is undone is named as in `the changes of cart.py`. A file that is not in the state of its step is left
-        alone.
+        A file that is not in the state of its step is left alone and is among the failures of the outcome.
+
+        Args:
+            text: the changes in words, such as `the changes of cart.py`.
 
         Raises:
             AlreadyRunningError: the agent is running; nothing was done.

@@ -37,7 +37,7 @@ _HAS_CHANGED = "it changed after its differences were shown; it was not touched"
 
 
 def restores_start(steps: Iterable[FileStep], changes: Iterable[FileChanged]) -> bool:
-    """Return True if the steps bring each file to its state before the session."""
+    """Return True if the steps bring each of their files to its state before the session."""
     first = {Path(path): recorded[0].before for path, recorded in by_path(changes).items()}
     return all(step.path in first and same_file(first[step.path], step.target) for step in steps)
 
@@ -166,9 +166,13 @@ def _size_note(before: FileState | None, now: FileState | None) -> str:
 def undo_steps(
     shown: FileDifference, content: bytes | None, parts: Collection[int] | None, contents: ContentStore
 ) -> tuple[FileStep, ...]:
-    """Return the steps that undo the differences of a file as the user saw them, or the hunks at some indexes. Blocks.
+    """Return the steps that undo the differences of a file as the user saw them. Blocks.
 
-    The earlier content is empty if the file did not exist, and None if it is not known.
+    The content that they write is saved in `contents`.
+
+    Args:
+        content: the earlier content; empty if the file did not exist, None if it is not known.
+        parts: indices into `shown.diff.hunks`, from 0; None: everything.
 
     Raises:
         ToolError: the file has changed since, or its earlier content is not known.

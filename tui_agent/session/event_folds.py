@@ -61,7 +61,7 @@ def active_events(envelopes: Iterable[Envelope]) -> Sequence[Envelope]:
 
 
 def interrupted_rewind(envelopes: Sequence[Envelope]) -> SessionRewinding | None:
-    """Return a rewind that began and never ended, unless an earlier resume already reported it."""
+    """Return the rewind that began last and never ended; None without one, or if a resume has reported it."""
     kinds = (SessionRewinding, SessionRewound, SessionLoaded)
     for envelope in reversed(list(events_of(envelopes, kinds))):
         match envelope.event:
@@ -111,7 +111,7 @@ class QueueFold:
         queue.insert(place, event.message_id)
 
     def waiting(self) -> tuple[UserMessage, ...]:
-        """Return the messages that are not gone."""
+        """Return the messages that still wait: steering messages, then follow-ups, each in order of delivery."""
         return tuple(self._messages[one] for one in (*self._steers, *self._follow_ups) if one not in self._gone)
 
 

@@ -426,7 +426,10 @@ class HistoryFold:
         return (*self.done, *self._answers(self.asked, at_end=True), *self.notices())
 
     def notices(self) -> tuple[UserMessage, ...]:
-        """Return what the model has to know about a rewind or a response during which the program ended."""
+        """Return notices for the model about a rewind that did not end, and about a lost response with started calls.
+
+        Empty if there is neither.
+        """
         told = [] if self.rewinding is None or self.rewinding.notice is None else [self.rewinding.notice]
         if self.early:
             when = (
@@ -455,15 +458,17 @@ class HistoryFold:
             yield f"This one {outcome}: {names[call_id]}\nIts result:\n{cut}"
 
     def unanswered(self) -> tuple[UnansweredCall, ...]:
-        """Return the last calls that have no result."""
+        """Return the calls of the last message that have no result, in order."""
         if self.asked is None:
             return ()
         slots = enumerate(self.asked.slots)
         return tuple(self._made_up(self.asked, place, at_end=True) for place, slot in slots if slot is None)
 
     def resumable_conversation(self) -> ResumableConversation | None:
-        """Return the last calls for a resume; None if an interrupted rewind or a lost call may have changed files
-        since."""
+        """Return the conversation with its last calls open; None unless one of them waits for an approval.
+
+        Also None if an interrupted rewind or a call of a lost response may have changed files since.
+        """
         if self.asked is None or self.rewinding is not None or self.early:
             return None
         waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]

@@ -434,7 +434,11 @@ class OpenScopes:
             yield ClosingEvent(discarded, origin if is_open else replace(origin, run_id=None, turn=None, step=None))
 
     def abandoned(self, reopened: Collection[str]) -> tuple[str, ...]:
-        """Return the ids under which layers wait on which no one can decide any more."""
+        """Return the ids of the calls that made layers whose changes no one can keep or discard any more.
+
+        Args:
+            reopened: ids of the calls that are resumed; their layers stay.
+        """
         waiting = (call_id for call_id, changes in self.waiting.items() if changes.paths and call_id not in reopened)
         return tuple(self.layers.get(call_id, call_id) for call_id in waiting)
 

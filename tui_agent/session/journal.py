@@ -51,7 +51,8 @@ class JournalFile:
         Raises:
             SessionOpenError: another program has it open for writing.
             SessionWriteError: it cannot be opened.
-            SessionError: it changed since it was read.
+            SessionError: it changed since it was read, or is not a regular file.
+            OSError: its size or end cannot be read.
         """
         self.path = path
         self._disk = disk or Disk()
@@ -149,10 +150,14 @@ class JournalFile:
 
 
 def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
-    """Run `action` on a journal, such as removing it, while no program has it open.
+    """Run `action` on a journal, such as removing it, while no program has it open. Blocks.
+
+    A missing journal is created first. Exceptions of `action` pass through.
 
     Raises:
-        SessionError: another process has it open.
+        SessionOpenError: another process has it open.
+        SessionWriteError: it cannot be opened.
+        SessionError: it is not a regular file.
     """
     descriptor = _open_locked(path)
     try:
@@ -162,7 +167,7 @@ def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
 
 
 def is_journal_open(path: Path) -> bool:
-    """True if a program has the journal open for writing. A journal that cannot be read counts as closed."""
+    """True if a program has the journal open for writing. One that cannot be read counts as closed. Blocks briefly."""
     try:
         # Without O_NONBLOCK, the open would wait for the writer of a pipe with this name.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -90,7 +90,7 @@ class JournalCounts:
     """Model of the newest run of the main agent."""
     folder: str = UNKNOWN
     cost: float | None = None
-    """Cost of the session so far."""
+    """Cost of the session so far in dollars; None if no price is known."""
 
     def add(self, line: bytes) -> None:
         """Count one line."""
@@ -152,7 +152,7 @@ class CountsFile:
         self._lock = Lock()
 
     def known(self, path: Path) -> JournalCounts | None:
-        """Return the counts of a journal that has not changed since they were made; None otherwise."""
+        """Return the counts of a journal without reading it; None if it has changed since, or was never counted."""
         counts = self._counts.get(path.stem)
         try:
             status = path.stat()
@@ -267,7 +267,7 @@ class UsageStatistics:
         }
 
     def lines(self, width: int) -> list[str]:
-        """Return the sums as lines of text of a width, a table for days, models and folders each."""
+        """Return the sums as lines for a screen of `width` cells, a table for days, models and folders each."""
         if not self.total.sessions:
             return ["No saved session has used any tokens."]
         tables = (("Day", self._by_day()), ("Model", _by_size(self.models)), ("Folder", _by_size(self.folders)))

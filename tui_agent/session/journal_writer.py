@@ -95,7 +95,9 @@ class JournalQueue:
         return len(self._waiting)
 
     def write_all(self) -> int:
-        """Write all queued events and return their number. After an error they are queued again, in order.
+        """Write all queued events, with deltas merged, and return the number of lines. Blocks.
+
+        After an error the events are queued again, in order.
 
         Raises:
             OSError, MemoryError, RuntimeError: nothing was written; the events are still queued.

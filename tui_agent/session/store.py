@@ -126,6 +126,9 @@ class SessionStore:
         """Return the session of this directory with the latest message of the user that no other program has open.
 
         Reads only the journals that were changed after that message; all of them if no session fits.
+
+        Raises:
+            SessionError: `root` cannot be read.
         """
         here = os.path.realpath(cwd)
         with_messages: list[SessionSummary] = []
@@ -157,7 +160,7 @@ class SessionStore:
         """Return the session id that equals `text`, or the only one that begins with it.
 
         Raises:
-            SessionError: no id, or more than one, begins with it.
+            SessionError: no id, or more than one, begins with it; or `root` cannot be read.
         """
         ids = self._ids()
         if text in ids:
@@ -175,6 +178,7 @@ class SessionStore:
         """Read a session, even a damaged one: its readable events and its problems. Changes nothing.
 
         Raises:
+            ConfigurationError: the id is not one of a session.
             SessionError: the session does not exist, or its file cannot be read.
         """
         path = self._existing(session_id)
@@ -205,8 +209,8 @@ class SessionStore:
             new_id: name of the copy; None for a random one.
 
         Raises:
-            ConfigurationError: the name is not valid or taken.
-            SessionError: the session or the event does not exist, or the copy cannot be written.
+            ConfigurationError: an id is not valid, or the name is taken.
+            SessionError: the session does not exist, it has no event up to `at_seq`, or the copy cannot be written.
         """
         original = self.load(session_id)
         copied = [one for one in original.envelopes if at_seq is None or one.seq <= at_seq]
@@ -229,6 +233,9 @@ class SessionStore:
     def rename(self, session_id: str, title: str) -> None:
         """Set the title of a session.
 
+        Args:
+            session_id: its id, or the beginning of it.
+
         Raises:
             ConfigurationError: the title is empty.
             SessionError: the session does not exist, is open in another program, or cannot be written.
@@ -247,6 +254,7 @@ class SessionStore:
         """Delete a session with all its files.
 
         Raises:
+            ConfigurationError: the id is not one of a session.
             SessionError: the session does not exist, is open, or cannot be deleted.
         """
         path = self._existing(session_id)
@@ -286,6 +294,7 @@ class SessionStore:
         """Return `files_path`; create the directory with mode 0700 if it is missing.
 
         Raises:
+            ConfigurationError: the id is not one of a session.
             SessionError: it cannot be created.
         """
         path = self.files_path(session_id)
@@ -375,7 +384,7 @@ def _last_message(summary: SessionSummary) -> tuple[int, int, str]:
 
 
 def make_private_directory(path: Path) -> None:
-    """Create a directory and its missing parents with mode 0700 under any umask; also set the mode of an existing one.
+    """Create a directory and its missing parents with mode 0700 under any umask; set that of an existing one. Blocks.
 
     Raises:
         OSError: it cannot be created, or a file has the name.

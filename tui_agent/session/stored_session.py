@@ -165,8 +165,11 @@ class StoredSession:
         return self._fold.resumable_conversation()
 
     def abandoned_layers(self, *, resume_pending_calls: bool = False) -> tuple[str, ...]:
-        """Return the ids under which layers of commands wait on which no one can decide any more: of sub-agents, and of
-        calls that are not resumed. They are to be discarded; `announce` publishes it."""
+        """Return the ids of the calls that made layers whose changes no one can keep or discard any more.
+
+        These are layers of sub-agents, and of calls that are not resumed. The caller removes them; `announce` publishes
+        that they are discarded.
+        """
         left = self.resumable_conversation if resume_pending_calls else None
         return self._folds.scopes.abandoned({call.call_id for call in left.calls} if left else ())
 
@@ -198,8 +201,10 @@ class StoredSession:
         return tuple(found)
 
     def folders(self, cwd: Path) -> tuple[str, ...]:
-        """Return the folders that the user added to the workspace of this session in this directory, or of one before
-        the fork."""
+        """Return the folders that the user added to the workspace in this directory; those of a fork's original count.
+
+        In the order in which they were added.
+        """
         found = dict[str, None]()
         for event, is_here in self._placed(cwd, (Noticed,)):
             match event:
@@ -251,7 +256,7 @@ class StoredSession:
 
     @property
     def lost_jobs(self) -> tuple[str, ...]:
-        """Id and command of each background command that ended with the last program, which told no model."""
+        """Id and command of each background command that ended with the last program, unknown to the model."""
         open_jobs: dict[str, str] = {}
         lost: dict[str, str] = {}
         kinds = (SessionCreated, SessionLoaded, SessionForked, BackgroundStarted, BackgroundEnded)

@@ -75,7 +75,7 @@ class SessionSummary:
 
 
 def summarise(path: Path) -> SessionSummary | None:
-    """Summarise a journal from its two ends; None if it is missing or cannot be opened."""
+    """Summarise a journal from its two ends; None if it is missing or cannot be read. Blocks."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -137,20 +137,20 @@ def data_of(record: JsonObject | None) -> JsonObject:
 
 
 def text_in(data: JsonObject, name: str) -> str:
-    """Return a field that is text; empty if it is missing."""
+    """Return a field that is text; empty if it is missing or something else."""
     value = data.get(name)
     return value if isinstance(value, str) else ""
 
 
 def count_in(data: JsonObject, name: str) -> int:
-    """Return a field that is a number of things; 0 if it is missing."""
+    """Return a field that counts things; 0 if it is missing or not a positive integer."""
     value = data.get(name)
     # `True` would be an instance of int.
     return value if type(value) is int and value > 0 else 0
 
 
 def amount_in(data: JsonObject, name: str) -> float | None:
-    """Return a field that is an amount; None if it is missing."""
+    """Return a field that is an amount; None if it is missing, negative or not a number."""
     value = data.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None

@@ -45,7 +45,11 @@ class BubblewrapWalls:
     """Start of the command line that mounts the layer before bubblewrap; empty: bubblewrap does it."""
 
     def prepare(self, roots: Sequence[LayerRoot]) -> None:
-        """Create the directories that mounting a layer needs. Blocks."""
+        """Create the directories that mounting a layer needs. Blocks.
+
+        Raises:
+            OSError: one exists or cannot be created.
+        """
         for root in roots:
             for directory in (root.upper.parent, root.upper, root.work):
                 directory.mkdir(mode=0o700)
@@ -158,7 +162,7 @@ def _emptied(paths: Iterable[Path], seen: Sequence[Path]) -> list[str]:
 
 
 def channels_below(top: Path) -> list[Path]:
-    """Return the sockets and pipes in a directory: a read-only mount does not prevent writing to them."""
+    """Return the sockets and pipes below a directory: a read-only mount does not prevent writing to them. Blocks."""
     found: list[Path] = []
     for directory, _, names in os.walk(top):
         found += [path for name in names if is_channel(path := Path(directory, name))]

@@ -30,7 +30,7 @@ class LayerRoot:
 
 
 def layer_roots(directory: Path, places: Sequence[Path]) -> tuple[LayerRoot, ...]:
-    """Return where a layer stores the changes of each covered directory."""
+    """Return the roots of a layer below its `directory`, one for each covered directory; creates nothing."""
     numbered = enumerate(places)
     return tuple(LayerRoot(place, directory / str(n) / "upper", directory / str(n) / "work") for n, place in numbered)
 
@@ -39,6 +39,9 @@ def covered_places(workspace: Path, folders: Iterable[Path]) -> tuple[Path, ...]
     """Return the workspace, added folders, and the repository's directories outside of them; parents come first.
 
     Blocks. None of them is inside another one.
+
+    Raises:
+        ToolError: an added folder or a directory of the repository contains the workspace.
     """
     found: list[Path] = [workspace]
     others = [*map(Path, map(os.path.realpath, folders)), *repository_directories(workspace)]
@@ -55,6 +58,7 @@ def mounts_inside(place: Path) -> tuple[Path, ...]:
 
     Raises:
         ToolError: there are too many of them.
+        OSError: the list of mounts cannot be read.
     """
     prefix = f"{place}/".encode(errors="surrogateescape")
     found: list[str] = []

@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class KeepJournal:
-    """The journal of one layer."""
+    """The journal of one layer. Its methods block."""
 
     directory: Path
     steps: Sequence[Step] = ()
@@ -103,7 +103,7 @@ class KeepJournal:
 
     @classmethod
     def read(cls, directory: Path) -> "KeepJournal | None":
-        """Return the journal of a layer; None if keeping was not begun.
+        """Return the journal of a layer; None if keeping was not begun or the journal is not whole.
 
         Raises:
             OSError: it cannot be read.
@@ -138,7 +138,10 @@ class NotKeptError(Exception):
 
 
 def hold_locks(journal: KeepJournal) -> None:
-    """Take git's locks as links that lead nowhere, which exist at once with what they say, or find them taken by us.
+    """Take git's locks for the repository; those that the journal's mark names are ours already.
+
+    Each is a link to the mark: unlike a file, a link appears together with its content. After an error, the locks taken
+    before stay until `release_locks`.
 
     Raises:
         NotKeptError: another git holds one.
@@ -153,7 +156,7 @@ def hold_locks(journal: KeepJournal) -> None:
 
 
 def release_locks(journal: KeepJournal) -> None:
-    """Remove those locks that are ours."""
+    """Remove those locks that are ours; one that cannot be removed stays."""
     for lock in journal.locks:
         with suppress(OSError):
             if _is_ours(lock, journal.mark):

@@ -1,4 +1,4 @@
-"""Files of a layer: kinds, identities, comparison, and what overlayfs notes at them."""
+"""Files of a layer: kinds, identities, comparison, and the attributes of overlayfs. Functions with a path block."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def status_of(path: str | Path) -> os.stat_result | None:
 
 
 def kind_of(status: os.stat_result | None) -> FileKind:
-    """Return the kind of what has a status."""
+    """Return the kind of a file with this status; `absent` for None."""
     return "absent" if status is None else _KINDS.get(stat.S_IFMT(status.st_mode), "special")
 
 
@@ -36,7 +36,7 @@ def identity_of(status: os.stat_result | None) -> tuple[int, ...]:
 
 
 def marks_of(path: str | Path) -> dict[str, bytes]:
-    """Return what overlayfs noted at a file of an upper directory, such as `opaque` and `origin`.
+    """Return the attributes of overlayfs at a file, by their names without prefix, such as `opaque` and `origin`.
 
     Raises:
         OSError: the attributes cannot be read.
@@ -51,7 +51,7 @@ def marks_of(path: str | Path) -> dict[str, bytes]:
 
 
 def remove_marks(path: str | Path) -> None:
-    """Remove what overlayfs noted at a file.
+    """Remove the attributes of overlayfs from a file.
 
     Raises:
         OSError: the attributes cannot be changed.
@@ -62,7 +62,16 @@ def remove_marks(path: str | Path) -> None:
 
 
 def is_whiteout(path: str | Path, status: os.stat_result) -> bool:
-    """Return True if a file of an upper directory says that the name is deleted: as a device 0/0, or by a mark."""
+    """Return True if a file of an upper directory marks its name as deleted: a device 0/0 or a marked empty file.
+
+    Blocks: it may read the file's attributes.
+
+    Args:
+        status: the `lstat` of `path`.
+
+    Raises:
+        OSError: the attributes cannot be read.
+    """
     if stat.S_ISCHR(status.st_mode):
         return status.st_rdev == 0
     return stat.S_ISREG(status.st_mode) and status.st_size == 0 and "whiteout" in marks_of(path)
@@ -108,7 +117,10 @@ def _is_same(first: int, second: int, size: int) -> bool:
 
 
 def next_data(descriptor: int, at: int, size: int) -> int:
-    """Return the place of the next byte of a file that is not in a hole; its size if there is none."""
+    """Return the offset of the next byte of a file from `at` on that is not in a hole; its size if there is none.
+
+    `at` if the file system does not know its holes.
+    """
     try:
         return os.lseek(descriptor, at, os.SEEK_DATA)
     except OSError as error:

@@ -55,7 +55,7 @@ class WatchedCommand:
         self._thread.start()
 
     def opened(self, path: str) -> int:
-        """Return a descriptor of a file.
+        """Open a file for the command and return its descriptor, which `end` closes.
 
         Raises:
             OSError: it cannot be opened.
@@ -64,7 +64,7 @@ class WatchedCommand:
         return self.descriptors[-1]
 
     def file_with(self, content: bytes) -> int:
-        """Return a descriptor for reading some bytes.
+        """Return a descriptor from which the command reads some bytes; `end` closes it.
 
         Raises:
             OSError: there is no space for them.
@@ -191,7 +191,10 @@ class WatchedCommand:
 
 
 def usage(directories: Iterable[Path], limits: LayerLimits) -> tuple[int, int]:
-    """Return the bytes on the disk and the number of files below directories, or more than a limit. Blocks."""
+    """Return the bytes on the disk and the number of files below directories. Blocks.
+
+    Counting stops once one of them exceeds its limit. What cannot be read counts as nothing.
+    """
     pending = [os.fspath(directory) for directory in directories]
     size = files = 0
     while pending and size <= limits.size and files <= limits.files:

@@ -30,7 +30,11 @@ _MOST_NAMES = 10
 
 
 def storage_candidates(storage: Path, workspace: Path) -> list[Path]:
-    """Return the directories to try, those on the workspace's file system first: keeping is then a rename. Blocks."""
+    """Return the directories to try, those on the workspace's file system first: keeping is then a rename. Blocks.
+
+    Raises:
+        OSError: the workspace cannot be looked up.
+    """
     shared = [Path(parent, f"tui-agent-trials-{os.geteuid()}") for parent in _FALLBACKS if os.path.isdir(parent)]
     # Overlayfs cannot store changes inside of what it covers, and a command must not see them.
     outside = [path for path in (storage, *shared) if not Path(os.path.realpath(path)).is_relative_to(workspace)]
@@ -91,21 +95,24 @@ class SessionStorage:
             is_finished(layer)
 
     def waiting(self) -> Iterator[Path]:
-        """Yield the layers that wait for an answer, once those that do not are removed."""
+        """Yield the directories of layers that wait for an answer, after all work of `later` is done."""
         self._later.submit(int).result()
         for layer in sorted(self.layers.iterdir()):
             if (layer / RECORD).is_file():
                 yield layer
 
     def later(self, work: Callable[[], None]) -> None:
-        """Do something in a thread, after all that was given before; `close` waits for it."""
+        """Run `work` in a thread, in the order of the calls; `close` waits for it, and after `close` it runs at once.
+
+        What it raises in the thread is lost.
+        """
         if self._lock >= 0:
             self._later.submit(work)
         else:
             work()
 
     def close(self) -> None:
-        """Remove what waits for no answer, and release the lock; safe to call twice."""
+        """Wait for the work of `later`, remove what waits for no answer, and release the lock; safe to call twice."""
         if self._lock >= 0:
             self._later.shutdown()
             clear_session(self.directory)
@@ -183,7 +190,10 @@ def _waits(layer: Path) -> bool:
 
 
 def is_finished(layer: Path) -> bool:
-    """Return True if nothing of the layer is half-kept, once what a kill or an error interrupted is finished."""
+    """Finish or undo a keeping that was interrupted; return False if that fails and part of the layer stays half-kept.
+
+    Blocks; never raises.
+    """
     try:
         finish_keeping(layer)
         return not is_kept_in_part(layer)
@@ -192,7 +202,7 @@ def is_finished(layer: Path) -> bool:
 
 
 def remove_tree(top: Path) -> None:
-    """Remove a directory that a command filled, whatever modes and depths it has; nothing happens if it is gone.
+    """Remove a directory that a command filled, whatever modes and depths it has; ignore a missing one.
 
     Blocks. No process of the command may live.
     """

@@ -58,7 +58,7 @@ class Repository:
 
 
 def repository_in(roots: Sequence[LayerRoot]) -> Repository | None:
-    """Return the repository whose directory a layer covers; None if there is none."""
+    """Return the repository around the workspace, the first root; None unless a root covers its data. Blocks."""
     for top in repository_roots(str(roots[0].place))[:1]:
         places = [Path(place) for place in data_directories(top)]
         for root in roots:
@@ -78,7 +78,12 @@ class RepositoryState:
     """Change of one repository in a layer."""
 
     def __init__(self, repository: Repository, found: Iterable[LayerChange], made_ns: int) -> None:
-        """Find the files of the state among the changes of a layer; the others become protected or stay. Blocks."""
+        """Find the files of the state among the changes of a layer; the others become protected or stay. Blocks.
+
+        Args:
+            found: the changes; `sort`, `path` and `conflict` of some are set.
+            made_ns: as for `read_changes`.
+        """
         self._repository = repository
         self._made_ns = made_ns
         self._common = repository.root.place / repository.common
@@ -87,6 +92,7 @@ class RepositoryState:
         self.files: list[LayerChange] = []
         """Those that are kept together, or not at all; their paths are relative to the repository's directory."""
         self.words: tuple[str, ...] = ()
+        """Description of the change, part by part; empty if nothing in it is worth a question, as then is `files`."""
         self._old_index: _Index = {}
         self._new_index: _Index = {}
         start = os.path.join(self._common, "")

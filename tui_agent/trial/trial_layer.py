@@ -50,9 +50,9 @@ _ERRORS = (
 
 
 def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter) -> LayerChanges:
-    """Return what a layer changed. Costs what changed, not what is there. Blocks.
+    """Return the changes of a layer, sorted by path. The time depends on them, not on the workspace. Blocks.
 
-    No process may write to the layer any more.
+    No process may write to the layer any more. If it cannot be read, the result has only a `problem`.
 
     Args:
         roots: the workspace first, then the repository if it is outside.
@@ -272,7 +272,14 @@ class TrialLayer:
         return WalledCommand((*start, *argv), variables, tuple(self._command.descriptors), ends_all)
 
     def started(self, output: bytes, returncode: int | None) -> str:
-        """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
+        """Return why the walls could not be set up, so that the command did not run; empty if it ran.
+
+        If there is a reason, the walls are tested again before the next layer.
+
+        Args:
+            output: what the command line printed.
+            returncode: its exit code; None or negative: it was killed, and the walls count as set up.
+        """
         if self._command is None or returncode is None or returncode <= 0 or self._command.has_started():
             return ""
         # Walls that worked at the start may fail later, for example after a change of the system's settings.
@@ -280,7 +287,7 @@ class TrialLayer:
         return output.decode("utf-8", "replace").strip() or f"the walls ended with code {returncode}"
 
     def refused(self, output: str) -> str:
-        """Return in words what the walls refused, by the messages in the output of a failed command."""
+        """Return in words what the walls refused, by messages in the output of a failed command; empty for nothing."""
         box = self._box
         writes = _OUTSIDE if self.place == "trial" else _NOTHING
         network = () if box.network else NETWORK_ERRORS
@@ -288,7 +295,13 @@ class TrialLayer:
         return refusals(output, (*network, writes, *_ERRORS), box.workspace, [*shown, *box.shown])
 
     def changes(self, *, again: bool = False) -> LayerChanges:
-        """Return what the command changed; `again`: compared with the workspace as it is now."""
+        """Wait for the command's processes and return what it changed; a layer without a copy has no changes.
+
+        If nothing of it can be kept, such as after a limit, the result has only a `problem`.
+
+        Args:
+            again: True to compare again if the workspace has changed at one of these paths; False: the first result.
+        """
         if self._changes is None or (again and _is_outdated(self._changes)):
             if (problem := self.end()) or self.place == "read_only":
                 self._changes = LayerChanges(problem=problem)
@@ -297,17 +310,32 @@ class TrialLayer:
         return self._changes
 
     def keep(self, selection: KeepSelection, result: str = "") -> KeepReport:
-        """Apply a part of the changes to the workspace, after a look at it and a record if there is a `result`."""
+        """Apply a part of the changes to the workspace, and return what was kept and what was not.
+
+        Args:
+            result: the call's result, which is recorded first; the workspace is then compared again. Empty: neither.
+
+        Raises:
+            OSError: the record or the journal cannot be written; nothing was changed.
+        """
         if result:
             self.record(result)
         return keep_changes(self._directory, self.changes(again=bool(result)), selection, self._box.held.later)
 
     def finish(self) -> KeepReport | None:
-        """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun."""
+        """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun.
+
+        Raises:
+            OSError: the journal cannot be read or written.
+        """
         return finish_keeping(self._directory)
 
     def record(self, result: str) -> None:
-        """Store the call's result with the layer, so that the question survives the end of the program."""
+        """Store the call's result with the layer, so that the question survives the end of the program.
+
+        Raises:
+            OSError: it cannot be written.
+        """
         roots = [str(root.place) for root in self.roots]
         values = {"call": self._call_id, "result": result, "made_ns": self._made_ns, "roots": roots}
         values["session"] = str(self._box.stored or "")
@@ -324,7 +352,7 @@ class TrialLayer:
         self._box.held.later(partial(_remove, self._directory))
 
     def end(self) -> str:
-        """Wait until all processes of the command have ended, and return why nothing of it can be kept, if so."""
+        """Wait until all processes of the command have ended; return why nothing of it can be kept, else empty."""
         if self._command is None:
             return ""
         problem = self._command.end()

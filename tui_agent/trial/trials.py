@@ -106,7 +106,7 @@ class Trials:
 
     @property
     def temporary(self) -> Path | None:
-        """Directory that commands see as /tmp, for tools that read it; None if none ran yet."""
+        """Directory that commands see as /tmp, for tools that read it; None before the first test or without walls."""
         return None if self._held is None else self._held.temporary
 
     def open(self, call_id: str) -> TrialLayer:
@@ -147,7 +147,10 @@ class Trials:
             raise ToolError(f"no walls can be built: {error}") from error
 
     def waiting(self, call_id: str) -> tuple[TrialLayer, str] | None:
-        """Return the layer of a call that waited for an answer when the program ended, and its result. Blocks."""
+        """Return the layer of a call that waited for an answer when the program ended, and the call's result. Blocks.
+
+        None if no layer waits for this call, or trials do not work here.
+        """
         if not self.facts.is_available or self._held is None or self._walls is None:
             return None
         for directory in self._held.waiting():
@@ -160,7 +163,7 @@ class Trials:
         return None
 
     def close(self) -> None:
-        """Remove all layers that wait for no answer. Blocks."""
+        """Remove all layers that wait for no answer; a later use tests again. Blocks."""
         if self._held is not None:
             self._held.close()
             self._held = self._facts = None

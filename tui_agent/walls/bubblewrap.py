@@ -17,7 +17,7 @@ _OVERLAY = "--overlay-src"
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """One program that builds walls."""
+    """A bubblewrap program on this machine."""
 
     path: Path
     mounts_layers: bool

@@ -30,7 +30,12 @@ _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 
 
 def main() -> None:
-    """Confine this process, and become the command."""
+    """Confine this process, and become the command; never returns.
+
+    Raises:
+        OSError: a file cannot be read, or the command cannot be started.
+        SystemExit: the kernel refuses a part of the walls.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     with open(sys.argv[1], encoding="utf-8") as file:
         rules = json.load(file)

@@ -70,7 +70,11 @@ def filter_for_namespaces() -> bytes:
 
 
 def filter_without_namespaces(*, network: bool) -> bytes:
-    """Return the filter for a command under Landlock."""
+    """Return the filter for a command under Landlock; only where `is_known_machine` is True.
+
+    Args:
+        network: True if the command may open sockets of IPv4 and IPv6.
+    """
     column = _ARCHITECTURES[platform.machine()]
     program: list[Line] = [(_LOAD, 0, 0, _MACHINE), (_EQUAL, 1, 0, _NUMBERS[column])]
     program += [(_RETURN, 0, 0, _FAIL | errno.ENOSYS), (_LOAD, 0, 0, _NUMBER)]

@@ -144,7 +144,7 @@ def own_home() -> Path:
 
 
 def homes_of_others() -> tuple[Path, ...]:
-    """Return the directories of homes, and homes of others; the user's own home may be in one of them."""
+    """Return the existing directories of homes, and root's home; never the user's own, which may be in one of them."""
     own = own_home()
     around = [own.parent] if own.parent.name in _HOME_NAMES else []
     found = dict.fromkeys([*map(Path, _HOMES), *around])

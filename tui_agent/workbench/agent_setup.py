@@ -43,7 +43,8 @@ async def open_agent(
 
     Args:
         layers: instructions, and the list of skills.
-        jobs: the background commands, whose ends the agent reads.
+        side: gets the agent as its `loop`.
+        jobs: the background commands; from now on their notices go to the agent that started them.
     """
     options, settings, stored, only = launch.options, launch.settings, session.stored, launch.is_offered
     tools = [*tools, *launch.plugins.tools]

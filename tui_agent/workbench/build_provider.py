@@ -44,10 +44,13 @@ class ProviderBuilder:
     async def build_first(
         self, options: LaunchOptions, loaded: LoadedSettings
     ) -> tuple[ModelProvider, LaunchOptions, LoadedSettings]:
-        """Return the provider; and options and settings with the folder and rules of the offline model's tour.
+        """Return the provider of the settings, with options and settings unchanged.
+
+        With `--demo` return the offline model, which then runs until the stack closes; the options get the folder of
+        its tour, the settings its rules.
 
         Raises:
-            ConfigurationError: no key is set.
+            ConfigurationError: as for `build`.
         """
         if not options.demo:
             return self.build(loaded.settings), options, loaded
@@ -64,7 +67,8 @@ class ProviderBuilder:
         It is built once for each model and endpoint and closed with the session. Sends no request.
 
         Raises:
-            ConfigurationError: no key is set, the model's endpoint is unknown, or the plugin that offers it fails.
+            ConfigurationError: no key is set, the model's endpoint is unknown or not a URL, or the plugin that offers
+                the model fails.
         """
         if (plugin := plugin_of(settings, os.environ)) is not None:
             key = (settings.model, plugin)

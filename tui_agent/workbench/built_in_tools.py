@@ -121,6 +121,9 @@ def offered_tools(patterns: Sequence[str] | None) -> Callable[[str], bool] | Non
 
 
 def tool_finder(root: Path, more: Iterable[Tool] = ()) -> Callable[[str], Tool | None]:
-    """Return a function that finds a built-in tool, or one of those given, by its name."""
+    """Return a function that finds a built-in tool, or one of `more`, by its name; it returns None for other names.
+
+    A tool of `more` replaces a built-in one of its name.
+    """
     tools = {tool.name: tool for tool in (*built_in_tools(root), *more)}
     return tools.get

@@ -36,7 +36,7 @@ _HOOK_SECONDS = 30.0
 
 @asynccontextmanager
 async def code_servers(launch: Launch, session: OpenedSession, trials: Trials) -> AsyncGenerator["CodeServers"]:
-    """Let the servers of the settings start when they are needed, and end them in the end."""
+    """Let the servers of the settings start when they are first needed; end them when the context closes."""
     root = Path(os.path.realpath(launch.cwd))
 
     def start(server: LanguageServer, directory: Path) -> LaunchedProgram:
@@ -63,7 +63,10 @@ class CodeServers:
         """State of a file before its change, by the call that changed it."""
 
     def check_edits(self, loop: AgentLoop) -> None:
-        """Let the servers check the files that an agent edits, from now on; results of edits have what they find."""
+        """Let the servers check the files that an agent edits from now on, and add what they find to the results.
+
+        Does nothing for an agent without a hook bus.
+        """
         hooks = loop.config.hooks
         if hooks is None:
             return

@@ -88,9 +88,11 @@ class LastResult:
     """The last time that a hook ran."""
 
     word: str
-    """The answer in a word."""
+    """The answer in a word, `failed` for a hook that could not answer."""
     detail: str
+    """Its failure, reason or message; empty without one."""
     ms: float
+    """Milliseconds that it took."""
 
 
 class FileHooks:
@@ -145,7 +147,10 @@ class FileHooks:
 
     @asynccontextmanager
     async def serve(self) -> AsyncGenerator[None]:
-        """Run the hooks of the session's start, of notifications and, at the end, of the session's end."""
+        """Run the hooks of the session's start once `begin` is called, of questions and of notifications.
+
+        When the context closes, cancel those that run and run the hooks of the session's end, at most `END_SECONDS`.
+        """
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._session_tasks = tasks
@@ -165,7 +170,11 @@ class FileHooks:
             await self.ask("SessionEnd", (self.end_reason,), {"reason": self.end_reason}, most=END_SECONDS)
 
     def begin(self, source: SessionSource | None = None) -> None:
-        """Let the hooks of the session's start run; the first prompt waits for them."""
+        """Let the hooks of the session's start run; the first prompt waits for them. Later calls have no effect.
+
+        Args:
+            source: why the session starts; None: as the constructor got it.
+        """
         self._source = source or self._source
         self._begun.set()
 
@@ -365,12 +374,12 @@ class FileHooks:
     # --- questions ----------------------------------------------------------------------------------------------------
 
     async def started(self) -> None:
-        """Wait for the hooks of the session's start."""
+        """Call `begin`, and wait until the hooks of the session's start have ended; `serve` must be open."""
         self.begin()
         await self._started.wait()
 
     async def context_after_compaction(self) -> str:
-        """Return what the hooks of a session's start add after a compaction."""
+        """Run the hooks of a session's start after a compaction, and return the text they add; may be empty."""
         return await self._session_context("compact")
 
     async def ask(
@@ -378,8 +387,11 @@ class FileHooks:
     ) -> CombinedAnswer:
         """Ask all hooks of an event whose matcher fits, at the same time; publish what they say to the user.
 
+        Return the answers in the order of the hooks, without those of hooks that run in the background.
+
         Args:
-            subjects: what matchers are compared with: the names of a tool, or one word; none: the event has none.
+            subjects: the names of a tool, or one word, to compare with matchers; empty: all matchers fit.
+            fields: what they get besides the fields of every event.
             most: most seconds for each; None: as its file says.
         """
         return await self._ask_all(event, matched_hooks(self.hooks, event, subjects), fields, most=most)
@@ -498,7 +510,7 @@ class AgentHooks:
         return PromptCheck(notices=notices)
 
     async def before_end(self, answer: str, is_continued: bool, /) -> str | None:
-        """Let `Stop` or `SubagentStop` hooks continue a run."""
+        """Ask `Stop` or `SubagentStop` hooks; return the text with which the run continues, None to let it end."""
         fields: JsonObject = {"stop_hook_active": is_continued, "last_assistant_message": answer}
         if self._sub_agent:
             # An id is the name of the kind with a number.
@@ -518,7 +530,7 @@ class AgentHooks:
         await self._hooks.ask("PreCompact", (word,), {"trigger": word, "custom_instructions": focus})
 
     async def after_compaction(self) -> str | None:
-        """Let `SessionStart` hooks add to the conversation again."""
+        """Ask `SessionStart` hooks again, and return the text that they add; None if they add none."""
         return await self._hooks.context_after_compaction() or None
 
     def for_sub_agent(self, agent_id: str, /) -> "AgentHooks":
@@ -527,7 +539,7 @@ class AgentHooks:
 
 
 def matched_hooks(hooks: Sequence[FileHook], event: FileHookEvent, subjects: Sequence[str]) -> tuple[FileHook, ...]:
-    """Return the hooks of an event whose matcher fits one of `subjects`, if there are some; each command once."""
+    """Return the hooks of an event whose matcher fits one of `subjects`, each command once; all if there are none."""
     fitting = [hook for hook in hooks if hook.event == event and (not subjects or is_matched(hook.matcher, *subjects))]
     return tuple({(hook.command, hook.options, hook.project_dir): hook for hook in reversed(fitting)}.values())[::-1]
 
@@ -551,7 +563,7 @@ async def run_hook(
     """Run a hook with a question, without secrets in its environment, and return its answer.
 
     A hook that could not answer about a call denies it, unless it may fail open. After `limit` seconds it is killed
-    with everything it started.
+    with everything it started. A hook of the session's start writes variables to `exports`; None: they are lost.
     """
     environment = child_environment(os.environ) | {PROJECT_DIR: str(hook.project_dir)}
     if hook.event == "SessionStart":

@@ -60,7 +60,13 @@ class LeftoverCommands:
 
     @classmethod
     async def open(cls, session: "OpenedSession", *, has_screen: bool) -> "LeftoverCommands | None":
-        """Publish which commands of earlier runs are still running; None if another program may have the session."""
+        """Return the leftover commands of a resumed session, and warn if some are still running.
+
+        None for a new session, and for one that is not saved.
+
+        Args:
+            has_screen: True if the warning names `/jobs kill`, False if `tui-agent sessions end-processes ID`.
+        """
         stored = session.stored
         if not stored.resumed or stored.path is None:
             return None
@@ -75,12 +81,16 @@ class LeftoverCommands:
             self.bus.publish(Warned(code="left_running", text=self._describe(left)))
 
     async def report(self) -> None:
-        """Publish a notice with the commands that are still running."""
+        """Publish a notice with the commands that are still running, or that none is."""
         left = await self._find_running()
         self.bus.publish(Noticed(code="left_running", text=self._describe(left) if left else NONE_RUNNING))
 
     async def end(self, pid: int | None) -> None:
-        """End one command with everything it started, by the id of any of its processes; None: all of them."""
+        """End a command with everything it started, and publish a notice with the processes, or that none is running.
+
+        Args:
+            pid: id of any of the command's processes; None: end all commands.
+        """
         left = [command for command in await self._find_running() if pid is None or pid in command.pids]
         if not left:
             text = NONE_RUNNING if pid is None else f"No process {pid} of an earlier tui-agent is running."

@@ -42,9 +42,13 @@ LONGEST_ANSWER = 64 * 1024
 
 
 def open_gate(launch: Launch, session: OpenedSession, *, watched: bool) -> "tuple[ApprovalGate, LiveSession | None]":
-    """Return the gate, whose questions `[[notify]]` and the user's other programs ask, too, and what these see.
+    """Return the approval gate, and the session as the user's other programs see it; None without a journal or a user.
 
-    Without a user, only notifiers that may answer are asked, in their place.
+    The gate also puts its questions to `[[notify]]` and to these programs; without a user, only to notifiers that may
+    answer.
+
+    Args:
+        watched: True if a user can answer.
     """
     gate, live, stored, root = ApprovalGate(interactive=watched), None, session.stored, launch.cwd
     if watched and stored.path is not None:
@@ -95,7 +99,7 @@ class LiveSession:
                 end()
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """Show a question to other programs until one answers; cancelled once it is answered here."""
+        """Show a question to other programs and wait for an answer, never None; cancelled once it is answered here."""
         from .notifiers import Tokens, question_of
 
         question = question_of(request, self._session, self._folder, answers=True)
@@ -217,7 +221,9 @@ class TaskList:
         self._summaries: dict[Path, tuple[int, SessionSummary | None]] = {}
 
     async def list(self) -> tuple[TaskFact, ...]:
-        """Return the sessions, those that wait for an answer first, and the newest of each state first.
+        """Return the sessions with messages among the `MOST` written last.
+
+        Those that wait for an answer come first, then running, idle and closed ones, the newest of each state first.
 
         Raises:
             SessionError: the directory of the sessions cannot be read.
@@ -225,10 +231,14 @@ class TaskList:
         return await asyncio.to_thread(self._list)
 
     async def answer(self, task: TaskFact, question: TaskQuestion, answer: str, note: str = "") -> None:
-        """Answer a question of another session.
+        """Answer a question of another session; return once that session has accepted the answer.
+
+        Args:
+            answer: one of `question.answers`.
+            note: a text for the model; empty for none.
 
         Raises:
-            SessionError: the answer does not count, or no program takes it.
+            SessionError: the answer does not count, or no program accepts it within `ANSWER_SECONDS`.
         """
         said = {"request": question.request, "token": question.token, "answer": answer, "note": note}
         try:

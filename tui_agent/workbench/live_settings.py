@@ -78,6 +78,7 @@ class SessionSettings:
         """Store a value in the user's file.
 
         Args:
+            key: the dotted key of a setting that `read` returns.
             typed: the value as the user types it; None removes it from the file.
             seen: content of the file when the user decided.
 

@@ -53,7 +53,7 @@ class Tokens:
         """Notifier, question, and end on the monotonic clock, of each token that no answer has used."""
 
     def new(self, notifier: str, request: ApprovalRequest, seconds: float) -> str:
-        """Return a token for one answer of a notifier to a question."""
+        """Return a token for one answer of a notifier to a question; it expires after `seconds`."""
         token = secrets.token_urlsafe(32)
         self._open[token] = notifier, request.request_id, time.monotonic() + seconds
         return token
@@ -69,7 +69,7 @@ class Tokens:
         return time.monotonic() <= end
 
     def drop(self, token: str) -> None:
-        """Let a token end, because its question is answered."""
+        """Withdraw a token, because its question is answered; one that is used or unknown is ignored."""
         self._open.pop(token, None)
 
 
@@ -105,7 +105,13 @@ class Notifiers:
         self._tokens = Tokens()
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """Send a question to every notifier and return the first answer that counts; None if there is none."""
+        """Send a question to every notifier and other program, and return the first answer that counts.
+
+        None if none counts and a user is there to answer. A notifier that fails is reported as a warning.
+
+        Raises:
+            NotifyError: no answer counts, and no user is there.
+        """
         async with asyncio.TaskGroup() as tasks:
             asked = [tasks.create_task(self._ask_one(one, request)) for one in self._settings]
             if self._programs is not None:
@@ -177,7 +183,7 @@ def decision_of(question: Question, said: JsonObject, tokens: Tokens, label: str
 
     Args:
         tokens: has the token that it must repeat.
-        label: who answers, as in `Tokens.new`.
+        label: who answers, the `notifier` of `Tokens.new`.
 
     Raises:
         NotifyError: the answer does not count.
@@ -204,7 +210,7 @@ def decision_of(question: Question, said: JsonObject, tokens: Tokens, label: str
 
 
 def question_of(request: ApprovalRequest, session: str, folder: Path, *, answers: bool) -> Question:
-    """Return a question without credentials.
+    """Return a question without credentials. If its call's input or changes cannot be sent whole, only "deny" counts.
 
     Args:
         answers: False if no answer counts.

@@ -124,13 +124,13 @@ class OpenedSession:
 
     @property
     def usage(self) -> UsageUpdated:
-        """Usage and cost of the session so far."""
+        """Usage and cost of the session so far; zeros for a new one."""
         events = (envelope.event for envelope in reversed(self.stored.envelopes))
         none = UsageUpdated(delta=Usage(), total=Usage())
         return next((event for event in events if isinstance(event, UsageUpdated)), none)
 
     async def rewinder(self, loop: AgentLoop, jobs: BackgroundJobs, root: Path) -> Rewinder | None:
-        """Return the rewinder; None without a journal, from which it reads the earlier moments."""
+        """Return the rewinder; None without a journal. Remove the temporary files of an interrupted rewind."""
         journal = self.journal
         if journal is None or self.contents is None or self.stored.path is None:
             return None
@@ -145,7 +145,7 @@ class OpenedSession:
 
 
 def load_session(options: LaunchOptions, locations: Locations, *, save: bool) -> tuple[StoredSession, Path | None]:
-    """Return the new or resumed session, and the directory for its long output if the session is saved. Blocks.
+    """Return the new or resumed session, and the directory for its long output; None if it is not saved. Blocks.
 
     Raises:
         ConfigurationError: the new session's id is not valid.

@@ -107,7 +107,8 @@ class PromptDefinitions:
             The report; None if one of the command's shell commands was cancelled, which ends all of it.
 
         Raises:
-            ConfigurationError: the model that it names cannot be used.
+            ConfigurationError: the model that it names cannot be used, or the command has no text.
+            AlreadyRunningError: the agent is running.
         """
         if not _is_review(text):
             return None if self._files is None else await self._files.run(text, message)
@@ -146,7 +147,10 @@ def open_definitions(
 
 
 def find_definitions(launch: Launch, folder: FolderTrust) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
-    """Return the skills, commands and sub-agents in force, and the instructions with the list of skills. Blocks."""
+    """Return the skills, commands and sub-agents in force, and the instructions with the list of skills. Blocks.
+
+    None in place of the former if there are no such files.
+    """
     found = (*(() if launch.options.extras.is_safe else own_definitions(launch.locations)), *folder.definitions)
     if not found:
         return None, folder.instructions

@@ -53,7 +53,7 @@ class SessionDiff:
         return await asyncio.to_thread(self._without_kept, listed)
 
     def keep(self, shown: FileDifference, /) -> None:
-        """Leave a file out of its list until it changes again, for this session."""
+        """Leave a file out of its list until it changes again or `show_kept` is called."""
         self._kept[shown.file.view, shown.file.shown] = shown.now
 
     def show_kept(self, view: DiffView, /) -> None:
@@ -61,15 +61,18 @@ class SessionDiff:
         self._kept = {key: now for key, now in self._kept.items() if key[0] != view}
 
     async def revisions(self) -> tuple[Revision, ...]:
-        """Return the branches and commits that can be reviewed; none outside of git."""
+        """Return the branches, then the commits, that can be reviewed, newest first; none outside of git."""
         return await asyncio.to_thread(self._tree.revisions)
 
     async def difference(self, file: ChangedFile, /) -> FileDifference:
-        """Return the differences of a file."""
+        """Return the differences of a file; their `problem` says why they are not known or cannot be undone."""
         return await asyncio.to_thread(self._difference, file)
 
     async def undo(self, shown: FileDifference, parts: Collection[int] | None, /) -> RewindOutcome:
-        """Undo the differences of a file, or some of its hunks by index.
+        """Undo the differences of a file, or some of its hunks.
+
+        Args:
+            parts: indices into `shown.diff.hunks`, from 0; None: everything.
 
         Raises:
             ToolError: it has changed since they were shown, or cannot be undone; nothing was done.
@@ -160,7 +163,10 @@ class WorkTree:
     """False if git may run only behind walls."""
 
     def files(self) -> ChangedFileList:
-        """Return the files that differ from the last commit, and those that git does not know, by name."""
+        """Return the files that differ from the last commit, and those that git does not know, sorted by name.
+
+        At most `MOST_FILES`; the list's note says how many more there are, or why it is empty.
+        """
         if not os.path.lexists(repository_root(self.root) / ".git"):
             return ChangedFileList("tree", (), NO_REPOSITORY)
         base = b"HEAD"
@@ -188,9 +194,9 @@ class WorkTree:
         return ChangedFileList("tree", tuple(files[:MOST_FILES]), note)
 
     def before(self, file: ChangedFile) -> tuple[FileState | None, bytes | None, str]:
-        """Return the state of a file in the last commit, its content, and why that is not known.
+        """Return the state of a file in the last commit, its content, and the reason why the content is not known.
 
-        The content is empty if the file was not there, and None if it is not known.
+        State None and an empty content if the file was not there; content None and a reason if it is not known.
         """
         if not file.old_mode:
             return None, b"", ""
@@ -213,7 +219,7 @@ class WorkTree:
         return state, content, ""
 
     def revisions(self) -> tuple[Revision, ...]:
-        """Return the other branches, the one changed last first, and the last commits."""
+        """Return the other branches, the one changed last first, then the last `MOST_REVISIONS` commits."""
         branches = self._git(("for-each-ref", *_BRANCH_FORMAT, f"--count={MOST_REVISIONS + 1}", "refs/heads"))
         commits = self._git(("rev-list", "--format=%h%x00%s", f"--max-count={MOST_REVISIONS}", "HEAD"))
         found: list[Revision] = []
@@ -291,7 +297,8 @@ class WorkTree:
 def mode_before(file: ChangedFile, before: FileState | None, now: FileState | None) -> FileState | None:
     """Return an earlier state with the permissions that git's mode means for the present file.
 
-    Git knows only whether a file is executable: if that did not change, the permissions are as they are.
+    Git knows only whether a file is executable: if that did not change, the permissions are as they are. Unchanged if
+    one of the states is a link or missing (None).
     """
     if before is None or now is None or before.is_link or now.is_link:
         return before

@@ -1,4 +1,4 @@
-"""Folders that the user adds to the workspace while a session is open."""
+"""The subject `folders`: adds folders to the workspace while a session is open."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Hooks of a session."""
+"""The subject `hooks`: lists a session's hooks with their last answers, and runs those of hook files."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -48,7 +48,11 @@ class SessionHooks:
             bus.on((HookEnded, HookFailed), self._note)
 
     def begin(self, source: "SessionSource | None" = None) -> None:
-        """Let the hooks of the session's start run; the first prompt waits for them."""
+        """Let the hooks of the session's start run; the first prompt waits for them. Later calls have no effect.
+
+        Args:
+            source: why the session starts; None: it was resumed, or else is new.
+        """
         if self.files is not None:
             self.files.begin(source)
 
@@ -58,7 +62,7 @@ class SessionHooks:
             self.files.end_reason = reason
 
     def list(self) -> tuple[HookFact, ...]:
-        """Return the hooks in the order in which they are asked. Reads the hook files."""
+        """Return the hooks in the order in which they are asked. Blocks: it reads the hook files."""
         why_not = "not accepted, or changed since the session began"
         runs, results = (), None
         if self.files is not None:
@@ -127,7 +131,13 @@ def hook_facts(
     *,
     why_not: str,
 ) -> tuple[HookFact, ...]:
-    """Return the hooks of the settings, of plugins, and of hook files, whose others than `runs` do not run."""
+    """Return the hooks of the settings, of plugins and of hook files, in the order in which they are asked. Blocks.
+
+    Args:
+        runs: the hooks of hook files that run.
+        results: their last results; None: none has run.
+        why_not: the problem of the other hooks of hook files.
+    """
     origin = loaded.origins.get("hooks", "")
     of_plugins = (
         HookFact(event, "", hook.name, owner)
@@ -151,7 +161,10 @@ def hook_file_facts(
     *,
     why_not: str,
 ) -> tuple[HookFact, ...]:
-    """Return the hooks of hook files, then the parts of the files that are not used."""
+    """Return the hooks of hook files, then the parts of the files that are not used, as facts with only a problem.
+
+    The arguments are those of `hook_facts`.
+    """
     hooks = (*own.hooks, *project.hooks)
     facts = [_fact(hook, "" if hook in runs else why_not, results or {}) for hook in hooks]
     rules = (problem for found in (own, project) for file in found.files for problem in file.rule_problems)

@@ -39,14 +39,15 @@ class SessionPrompts:
         self._files = files
 
     async def run(self, text: str, *, typed: bool) -> AgentRunReport | None:
-        """Run an input to its end, with the files that it names; None if a command of a command file was cancelled.
+        """Run an input to its end, with the files that it names, and return the report as `run_message` does.
 
         Args:
             typed: True if the user typed it: a mention in other text must not send what the agent may not read.
 
         Raises:
-            ConfigurationError: a rule denies reading a file.
+            ConfigurationError: a rule denies reading a file, or as for `run_message`.
             ToolError: a file cannot be sent.
+            AlreadyRunningError: the agent is running.
         """
         files = await self._files.attached(text, typed=typed)
         return await self.run_message(
@@ -54,17 +55,34 @@ class SessionPrompts:
         )
 
     async def run_message(self, text: str, message: Callable[[str], str | UserMessage]) -> AgentRunReport | None:
-        """Run an input to its end; `message` returns the message for the prompt that it stands for."""
+        """Run an input to its end and return the report; None if a shell command of its command file was cancelled.
+
+        Args:
+            text: a prompt, or `/NAME ARGUMENTS` for a skill, a command file or `/review`.
+            message: makes the message to send from the prompt: `text`, or the expanded text of the skill or command.
+
+        Raises:
+            ConfigurationError: the command has no text or names a model that cannot be used, or the message is empty.
+            AlreadyRunningError: the agent is running.
+        """
         if self._definitions.knows(text):
             return await self._definitions.run(text, message)
         return await self._agent.run(message(text))
 
     def steer(self, text: str) -> UserMessage:
-        """Queue a steering message for the current run."""
+        """Queue a steering message for the current run, or for the start of the next one; return it as queued.
+
+        Raises:
+            ConfigurationError: the text needs a run of its own, or is empty.
+        """
         return self._agent.steer(self._definitions.expanded(text))
 
     def follow_up(self, text: str) -> UserMessage:
-        """Queue a message for a turn of its own."""
+        """Queue a message for a turn of its own, and return it as queued.
+
+        Raises:
+            ConfigurationError: the text needs a run of its own, or is empty.
+        """
         return self._agent.follow_up(self._definitions.expanded(text))
 
 
@@ -117,13 +135,25 @@ class SessionCommands:
         return str(path)
 
     async def work_tree(self) -> tuple[str, bool] | None:
-        """Return the branch and True if files are changed; None if that is not known."""
+        """Return the branch and True if files are changed; None if git may not be asked or does not answer.
+
+        The branch is the start of the commit's hash if none is checked out; empty if it cannot be read.
+        """
         root, tools = self._root, self._loop.config.tools
         is_changed = await asyncio.to_thread(has_changes, root, self._policy, tools)
         return None if is_changed is None else (branch_of(root), is_changed)
 
     async def status_output(self, facts: JsonObject, /) -> str:
-        """Return the first line that the user's command for the status line prints; empty without one."""
+        """Run the user's command for the status line and return the first line of its output.
+
+        Empty without such a command, and if it fails or takes longer than `STATUS_SECONDS`.
+
+        Args:
+            facts: what it reads as JSON, besides the session's id and directory.
+
+        Raises:
+            OSError: it cannot be started, such as in a directory that was removed.
+        """
         command = self._status_command
         if not command:
             return ""
@@ -150,10 +180,14 @@ class SessionCommands:
             raise SessionError(f"{path} could not be written: {error.strerror or error}.") from error
 
     async def fork(self, at_seq: int | None, /) -> str:
-        """Copy the session up to an event, or all of it, and return the id of the copy.
+        """Copy the session and return the id of the copy.
+
+        Args:
+            at_seq: number of the last event to copy; None: all.
 
         Raises:
-            SessionError: the session is not saved, or the copy cannot be written.
+            SessionError: the session is not saved, no event has this number or a lower one, or the copy cannot be
+                written.
         """
         if self._save is None:
             raise SessionError("This session is not saved, so it cannot be copied.")
@@ -170,5 +204,5 @@ class SessionCommands:
         return await asyncio.to_thread(lambda: read_statistics(store.root, store.newest_paths()))
 
     async def doctor(self) -> str:
-        """Return the checks of `tui-agent doctor`, a line each."""
+        """Return the checks of `tui-agent doctor`, a line each; empty if the front end has none."""
         return "" if self.examine is None else await asyncio.to_thread(self.examine, self._root)

@@ -1,4 +1,4 @@
-"""Background commands of a session."""
+"""The subject `jobs`: lists, stops and detaches a session's background commands."""
 
 from contextlib import AsyncExitStack
 

@@ -1,4 +1,4 @@
-"""The models of a session, and how much they think."""
+"""The subject `models`: lists the models that a session can use, and changes its model and effort."""
 
 import asyncio
 import difflib
@@ -100,17 +100,17 @@ class SessionModels:
 
     @property
     def choices(self) -> dict[str, tuple[str, ...]]:
-        """Names of the models, and the efforts; the offline model has neither."""
+        """Names of the models (`model`) and efforts (`effort`), the present model first; empty for the offline demo."""
         if self._demo:
             return {}
         models = dict.fromkeys((self.model, self._settings.model, *(one.name for one in self.list())))
         return {"model": tuple(models), "effort": tuple(BUDGETS)}
 
     def begin(self, model: str, effort: str) -> None:
-        """Use what the session or the settings say, without a notice; an empty name changes nothing.
+        """Use what the session or the settings say, without a notice; an empty name or unknown effort changes nothing.
 
         Raises:
-            ConfigurationError: no key is set.
+            ConfigurationError: no key is set, or the model's endpoint is unknown.
         """
         if model and model != self.model:
             self._loop.provider = self._make_provider(self._settings.model_copy(update={"model": model}))
@@ -161,10 +161,13 @@ class SessionModels:
         return endpoint_title(settings, endpoint)
 
     def choose(self, name: str, /) -> None:
-        """Use another model of the same endpoint from the next request on, for the rest of the session.
+        """Use another model from the next request on, for the rest of the session, and publish a notice.
+
+        Args:
+            name: its name, as in the settings.
 
         Raises:
-            ConfigurationError: this is the offline demo, or no key is set.
+            ConfigurationError: this is the offline demo, no key is set, or the model's endpoint is unknown.
         """
         if self._demo:
             raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")
@@ -174,7 +177,7 @@ class SessionModels:
         self._publish()
 
     def effort_text(self) -> str:
-        """Return how much the model thinks, as a sentence.
+        """Return the effort in force, as a sentence.
 
         Raises:
             ConfigurationError: this is the offline demo.

@@ -1,4 +1,4 @@
-"""Rules and tools of a session."""
+"""The subject `rules`: lists, adds and removes a session's permission rules, and lists its tools."""
 
 import asyncio
 from collections.abc import Sequence
@@ -109,7 +109,9 @@ async def open_policy(
     *,
     is_trusted: bool,
 ) -> PermissionPolicy:
-    """Return the policy that the settings ask for, with the grants and folders that the session still has.
+    """Return the policy that the settings ask for, with the rules and folders that the session still has.
+
+    Publishes notices that name these.
 
     Args:
         given: the folders of the command line, which a resumed session had not.

@@ -1,4 +1,4 @@
-"""Tool servers of a session."""
+"""The subject `servers`: lists, adds, restarts and signs in to a session's tool servers, and expands their prompts."""
 
 import asyncio
 import re
@@ -152,15 +152,17 @@ class SessionServers:
         return task.logout() if task is not None else f"No server {name} runs here."
 
     def are_named_in(self, text: str, /) -> bool:
-        """True if a text names a prompt or a resource of a server."""
+        """True if a text names a prompt or a resource of a configured server, which may not run."""
         configured = {one.name for pool in self._pools for one in pool.configured}
         return any(match[1] in configured for match in _NAMED.finditer(text))
 
     async def expand(self, text: str, /) -> str:
-        """Return an input with the prompt and the resources of servers that it names.
+        """Return the prompt of a server that an input names, else the input followed by the resources that it names.
+
+        An input that names neither, or only unknown servers, is returned unchanged.
 
         Raises:
-            ToolError: a server does not have what the text names, or does not run.
+            ToolError: a server does not have what the text names or does not run, or the prompt lacks an argument.
         """
         named = _PROMPT.match(text)
         if named is not None and not self._is_defined(text) and (task := self.tasks.get(named[1])) is not None:

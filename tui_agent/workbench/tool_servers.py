@@ -121,7 +121,7 @@ def _given_servers(path: Path) -> tuple[dict[str, ToolServer], tuple[str, ...]]:
 def server_parts(
     cwd: Path, bus: EventBus, locations: Locations, questions: ServerQuestions = NO_QUESTIONS
 ) -> ServerParts:
-    """Return what the servers of a launch share."""
+    """Return the parts that the servers of a launch share; the environment is that of now."""
     return ServerParts(
         environment=child_environment(os.environ),
         secrets=dict(os.environ),
@@ -141,7 +141,11 @@ async def open_servers(
     policy: PermissionPolicy,
     window: Callable[[], int],
 ) -> AsyncGenerator[ServerPool | None]:
-    """Start the servers in the background, and stop them in the end; None if there are none."""
+    """Start the servers in the background, and stop them when the context closes; None if there are none.
+
+    Args:
+        window: returns the tokens of the model's context window.
+    """
     if not servers:
         yield None
         return
@@ -166,7 +170,7 @@ class ServerAnswers:
         return ServerQuestions(ask=self.ask, sample=self.sample, extend_call=self._loop.extend_call)
 
     async def ask(self, question: ServerQuestion) -> QuestionAnswer:
-        """Ask the user."""
+        """Ask the user, and return the answer; one whose values do not fit the form counts as cancelled."""
         decision = await self._loop.ask(_request(question))
         if decision.decision != "approve":
             return QuestionAnswer("decline" if decision.decision == "deny" else "cancel")

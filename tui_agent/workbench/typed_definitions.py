@@ -66,7 +66,7 @@ class NamedModels:
         self._side = side
 
     def provider(self, name: str) -> ModelProvider | None:
-        """Return the provider of a model; None for the agent's own.
+        """Return the provider of a model; None for the agent's own, which an empty name means, and in the demo.
 
         Raises:
             ConfigurationError: no key is set, or the settings do not configure its endpoint.
@@ -161,11 +161,16 @@ class TypedDefinitions:
     ) -> AgentRunReport | None:
         """Run a text that `knows` to its end.
 
+        Args:
+            message: makes the message to send from the prompt; None: the prompt as it is.
+            more_tools: names of tools that the run may use besides those that the file lists.
+
         Returns:
             The report; None if one of the command's shell commands was cancelled, which ends all of it.
 
         Raises:
-            ConfigurationError: the model that it names cannot be used.
+            ConfigurationError: the model that it names cannot be used, or the command has no text.
+            AlreadyRunningError: the agent is running.
         """
         found = self._find(text)
         if found is None:

@@ -39,6 +39,7 @@ async def run_line(
 
     Raises:
         TimeoutError: it took longer.
+        OSError: bash cannot be started, or not in this directory.
     """
     process = await asyncio.create_subprocess_exec(
         *("bash", "--noprofile", "--norc", "-c", command), stdin=DEVNULL if given is None else PIPE, stdout=PIPE,
@@ -105,7 +106,7 @@ _SECONDS = 5.0
 
 
 def opener(environment: Mapping[str, str]) -> str | None:
-    """Return the program that opens pages in a window; None in a terminal without a desktop.
+    """Return the program that opens pages in a window; None without a desktop or without such a program.
 
     Browsers in the terminal, which `$BROWSER` may name, would take the terminal from the screen.
     """

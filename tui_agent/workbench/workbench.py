@@ -118,7 +118,7 @@ class Workbench:
         jobs = await open_jobs(session, stack)
         await session.announce(launch, trials.trials, stack)
         self.leftovers = await LeftoverCommands.open(session, has_screen=not self.options.without_screen)
-        """Commands that run since tui-agent was killed; None: there are none."""
+        """Commands that may still run since tui-agent was killed; None for a session that is new or not saved."""
         folder = await publish_notices(launch, session, screen_problems)
         self.policy = policy = await open_policy(
             launch, session, trials.trials, self.options.folders, is_trusted=folder.is_trusted

@@ -63,8 +63,9 @@ class SourceSymbol:
     """The word that declares it, such as `def` or `class`."""
     path: str
     first: int
-    """Number of its first line."""
+    """Number of its first line, from 1."""
     last: int
+    """Number of its last line."""
 
 
 class WorkspaceFiles:
@@ -81,7 +82,9 @@ class WorkspaceFiles:
         """Time and names of the newest listing of each directory."""
 
     async def find(self, text: str) -> tuple[str, ...]:
-        """Return the paths below the root that match a text, the best first; none if the root cannot be listed.
+        """Return the paths below the root that match a text, the best first, at most `MAX_PATHS_FOUND`.
+
+        Empty if the root cannot be listed. Directories end in a slash.
 
         A text that begins like an added folder finds the folder, then what is in it, as absolute paths. A query that is
         cancelled stops its search.
@@ -119,10 +122,10 @@ class WorkspaceFiles:
         return str(self._root / path)
 
     async def text(self, path: str) -> str:
-        """Return the text of a file, at most `MAX_SHOWN` bytes.
+        """Return the text of a file.
 
         Raises:
-            ToolError: it cannot be read, or is binary.
+            ToolError: it cannot be read, is larger than `MAX_SHOWN` bytes, or is binary.
         """
         try:
             content = await asyncio.to_thread(read_regular_file, str(self._root / path), MAX_SHOWN)
@@ -205,7 +208,9 @@ class WorkspaceSymbols:
             self._wanted.set()
 
     async def find(self, text: str) -> tuple[SourceSymbol, ...]:
-        """Return the symbols whose names match a text, the best first; none for paths and single letters.
+        """Return at most `MAX_SYMBOLS_FOUND` symbols whose names match a text, the best first.
+
+        Empty for paths and single letters.
 
         The first query waits for the index, later ones get the present one while changed files are read.
         """
@@ -261,7 +266,7 @@ class WorkspaceSymbols:
 def best_symbols(
     symbols: Sequence[SourceSymbol], text: str, cancellation: CancellationToken
 ) -> tuple[SourceSymbol, ...]:
-    """Return the symbols whose names contain the letters of a text in order, the best first. Blocks.
+    """Return at most `MAX_SYMBOLS_FOUND` symbols whose names contain a text's letters in order, best first. Blocks.
 
     Raises:
         OperationCancelledError: the search was cancelled.

@@ -46,7 +46,7 @@ def project_definitions(folder: Path, locations: Locations) -> "tuple[Found, ...
 
 
 def used(found: "Iterable[Found]") -> "list[Definition]":
-    """Return the definitions without the problems, also those that others of their name precede."""
+    """Return the definitions without the problems, including those that another one of their name replaces."""
     if not found:
         return []
     from tui_agent.definitions.records import Problem
@@ -87,7 +87,7 @@ def _trust_entry(definition: "Definition") -> str:
 
 
 def counts_of(found: "Iterable[Found]") -> list[str]:
-    """Return how many definitions of each kind there are, in words."""
+    """Return the numbers of definitions of each kind in words, such as `2 skills`; empty without any."""
     kinds = [type(one).__name__ for one in used(found)]
     names = {"Skill": "skill", "CommandFile": "command", "AgentFile": "sub-agent"}
     counts = [(kinds.count(kind), name) for kind, name in names.items()]

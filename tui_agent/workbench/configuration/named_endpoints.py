@@ -113,6 +113,8 @@ def _credentials(settings: Settings, environment: Mapping[str, str]) -> Credenti
 def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
     """Return the key and the token of an endpoint, at most one of them: the name of the variable says which it is.
 
+    Both are None if the endpoint names no variable or has a `key_command`.
+
     Raises:
         ConfigurationError: the variable that it names is not set.
     """

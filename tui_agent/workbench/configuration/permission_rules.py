@@ -107,7 +107,15 @@ def check_folder(folder: Path, workspace: Path) -> Path:
 
 
 def kept_folders(bus: EventBus, cwd: Path, given: Iterable[Path], earlier: Iterable[str]) -> tuple[Path, ...]:
-    """Return the folders that a session had before and that still exist, and publish which folders it has. Blocks."""
+    """Return the folders that a session had before and that still exist, and publish which folders it has. Blocks.
+
+    Args:
+        given: the folders of the command line.
+        earlier: the folders that the session had.
+
+    Raises:
+        ConfigurationError: one of `given` is not a folder, or contains the workspace.
+    """
     known = {str(check_folder(folder, cwd)) for folder in given}
     found: list[Path] = []
     for name in earlier:
@@ -137,7 +145,7 @@ class RuleStore:
         return {"user": self._locations.user_file, "project": self._project / PROJECT_FILE}.get(scope)
 
     def store(self, rules: Sequence[Rule], scope: GrantScope) -> str | None:
-        """Add allow rules to the settings file of a scope and return its path. Blocks.
+        """Add allow rules to the settings file of a scope and return its path; None for a scope without a file. Blocks.
 
         Raises:
             ConfigurationError: the file cannot be read or written, or the project is not trusted; nothing was changed.
@@ -225,7 +233,14 @@ class RuleImpact:
         return None if path is None else str(path)
 
     def answered(self, rule: str, but_call: str) -> Sequence[str]:
-        """Return the calls of this session that need an approval and would run without one under the rule."""
+        """Return the calls of this session that need an approval and would run without one under the rule.
+
+        Only the last `MAX_CALLS_CHECKED` calls are checked, the oldest first.
+
+        Args:
+            rule: a rule, or several, a line each.
+            but_call: id of a call to leave out.
+        """
         lines = rule.split("\n")
         messages = [message for message in self._loop.history.messages() if isinstance(message, AssistantMessage)]
         calls = [call for message in messages for call in message.tool_calls if call.id != but_call]
@@ -251,7 +266,11 @@ class RuleImpact:
 
 @contextmanager
 def directory_lock(directory: Path) -> Generator[None]:
-    """Keep other tui-agent processes from changing files of the directory at the same time."""
+    """Keep other tui-agent processes from changing files of the directory at the same time; wait for them. Blocks.
+
+    Raises:
+        OSError: the directory cannot be opened or locked.
+    """
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

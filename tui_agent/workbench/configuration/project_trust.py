@@ -251,7 +251,10 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
 
 
 def open_trust_request(folder: Path, locations: Locations) -> TrustRequest | None:
-    """Return what the user must still answer about a folder; None for nothing. Blocks."""
+    """Return the contents of a folder that the user has not answered about; None if there are none. Blocks.
+
+    Also None if its settings cannot be read: they are not applied.
+    """
     try:
         offer = trust_request_for(folder, locations)
     except ConfigurationError:
@@ -345,7 +348,11 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
 
 
 def server_file_problems(folder: Path) -> tuple[str, ...]:
-    """Return a message about each entry of the project's file of tool servers that is not used as written. Blocks."""
+    """Return a message about each entry of the project's file of tool servers that is not used as written. Blocks.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+    """
     folder = Path(os.path.realpath(folder))
     content = _content_of(folder / SERVERS_FILE, folder)
     return tuple(f"{SERVERS_FILE}: {problem}" for problem in _parsed_servers(content)[1])

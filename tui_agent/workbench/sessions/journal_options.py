@@ -77,8 +77,11 @@ def _renamed(vanished: Sequence[SessionSummary]) -> str:
 def read_glimpse(options: LaunchOptions, locations: Locations) -> HistoryTail | None:
     """Return the end of the session for the first screen; what it leaves open counts as ended. Blocks for a moment.
 
+    None if the end cannot be shown without the rest: see `read_tail`.
+
     Raises:
         SessionOpenError: another program has the session open.
+        SessionError: no session has this id, or its journal cannot be opened.
     """
 
     session_id, journal = find_session_to_resume(options, SessionStore(locations.sessions_dir))

@@ -56,7 +56,9 @@ class PromptFiles:
         self._policy = policy
 
     async def attachment(self, path: str, /, *, typed: bool) -> PromptAttachment | None:
-        """Return an image, a PDF, lines of a text file, or the listing of a directory; None if it does not exist.
+        """Return an image, a PDF, lines of a text file, or the listing of a directory.
+
+        None if the path does not exist, or is a directory and does not end in a slash.
 
         Args:
             path: its path, as the user gave it: `a.png`, `a.pdf`, `a.py:10-40`, `a.py#L10` or `a/`.
@@ -113,7 +115,7 @@ class PromptFiles:
         return found
 
     async def given(self, content: bytes, name: str) -> UserBlock:
-        """Return an image or a PDF that is not a file here.
+        """Return an image or a PDF from its bytes, such as one that an editor sends; `name` is for messages.
 
         Raises:
             ToolError: it is neither, or cannot be sent.
@@ -189,7 +191,10 @@ class PromptFiles:
         return shown
 
     async def head(self, path: str, line: int = 1, /) -> str:
-        """Return some text of a file from a line on; empty if it is binary, secret, or cannot be read."""
+        """Return at most `HEAD_BYTES` bytes of a file's text from a line on, counted from 1.
+
+        Empty if it is binary or secret, has no such line near its beginning, or may not or cannot be read.
+        """
         try:
             place = await asyncio.to_thread(self._workspace.resolve, path)
             if not await asyncio.to_thread(self._may_show, path, place):

@@ -74,19 +74,22 @@ class PromptStore:
         self._lock = asyncio.Lock()
 
     async def find(self, text: str, /) -> tuple[str, ...]:
-        """Return the prompts that contain a text, ignoring case: the newest first, each once; commands come last."""
+        """Return at most `MAX_FOUND` prompts that contain a text, ignoring case: the newest first, commands last."""
         await self._load()
         wanted = text.casefold()
         texts = dict.fromkeys(one.text for one in reversed(self._prompts) if wanted in one.text.casefold())
         return tuple(sorted(texts, key=lambda one: _COMMAND.match(one) is not None)[:MAX_FOUND])
 
     async def all(self) -> tuple[str, ...]:
-        """Return all prompts, the oldest first."""
+        """Return the kept prompts, at most `MAX_PROMPTS`, the oldest first."""
         await self._load()
         return tuple(prompt.text for prompt in self._prompts)
 
     async def add(self, text: str, session_id: str, /) -> None:
-        """Add a prompt that was sent. A prompt that cannot be written is kept until the program ends."""
+        """Add a prompt that was sent. A prompt that cannot be written is kept until the program ends.
+
+        A prompt with `!!`, one longer than `MAX_SIZE`, and one equal to the last are not added.
+        """
         await self._load()
         prompt = StoredPrompt(text, session_id)
         # The same prompt twice in a row is one when the user looks back.
@@ -96,7 +99,7 @@ class PromptStore:
         await self._in_thread(lambda _: self._append(prompt), text)
 
     async def command_uses(self) -> Mapping[str, int]:
-        """Return how often the user has used `/` commands in all projects, by name."""
+        """Return the uses of `/` commands in all projects, by name; counts of long ago are halved."""
         if self._folder is None:
             return {}
         return await asyncio.to_thread(_read_uses, self._folder / USES)

@@ -41,7 +41,11 @@ class ReplaySource:
 
 
 def find_journal(name: str, folder: Path, locations: Locations, *, is_current: bool = False) -> Path:
-    """Return the file with this name, or the journal of the session with this id or the only one that begins so.
+    """Return the file with this name, or the journal of the session whose id is, or alone begins with, it. Blocks.
+
+    Args:
+        folder: directory for relative names.
+        is_current: True if `name` is the whole id of the present session.
 
     Raises:
         ConfigurationError: there is no such file, or the present session is not saved.

@@ -89,12 +89,15 @@ class SessionCatalogue:
         """True if there is a session of this id.
 
         Raises:
-            SessionError: no session can have this id.
+            ConfigurationError: no session can have this id.
         """
         return await asyncio.to_thread(lambda: self._store.journal_path(session_id).is_file())
 
     async def count(self, entries: Sequence[SessionEntry]) -> AsyncIterator[Sequence[SessionEntry]]:
-        """Yield those whose messages were not counted yet, with their number. Reads the new part of each journal."""
+        """Yield those whose messages were not counted yet, with their number; None for a journal that cannot be read.
+
+        Reads the new part of each journal, and stores the numbers.
+        """
         missing = [entry for entry in entries if entry.summary.messages is None]
         for batch in _batches(missing):
             yield await asyncio.to_thread(self._counted, batch)
@@ -104,7 +107,7 @@ class SessionCatalogue:
         return await asyncio.to_thread(read_preview, entry.summary.path)
 
     async def rename(self, entry: SessionEntry, title: str) -> SessionEntry | None:
-        """Rename a session and return it as it is now.
+        """Rename a session and return it as it is now; None if it cannot be read any more.
 
         Raises:
             ConfigurationError: the title is empty.
@@ -116,6 +119,7 @@ class SessionCatalogue:
         """Copy a session and return the id of the copy.
 
         Raises:
+            ConfigurationError: no session can have this id.
             SessionError: the session cannot be copied.
         """
         return (await asyncio.to_thread(self._store.fork, session_id)).id

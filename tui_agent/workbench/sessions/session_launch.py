@@ -88,7 +88,11 @@ class SessionLaunch:
         return await asyncio.to_thread(first_page, options, self.locations, first_run=self._first_run)
 
     async def keep_theme(self, name: str) -> str:
-        """Write a theme into the user's new settings file and return its path."""
+        """Write a theme into the user's new settings file and return its path.
+
+        Raises:
+            ConfigurationError: the file has other content, or cannot be written.
+        """
         path = await asyncio.to_thread(keep_theme, name, self.locations.user_file, self._kept_theme)
         self._kept_theme = name
         return path
@@ -139,7 +143,6 @@ class SessionLaunch:
         """Check that a session can be opened, and return it; None begins a new one.
 
         Raises:
-            ConfigurationError: no key is set.
             SessionError: the session does not exist, or another program has it open.
         """
         options = replace(
@@ -160,7 +163,7 @@ class SessionLaunch:
 
 
 def is_first_run(locations: Locations) -> bool:
-    """Return True if the user has neither settings nor sessions. Ask before the first session is created."""
+    """Return True if the user has neither settings nor sessions. Call it before a session is created. Blocks."""
     return not locations.user_file.exists() and not locations.sessions_dir.exists()
 
 
@@ -176,7 +179,7 @@ def first_page(options: LaunchOptions, locations: Locations, *, first_run: bool)
 
 
 def starters_for(folder: Path) -> tuple[str, ...]:
-    """Return three prompts that fit a folder."""
+    """Return three prompts that fit the contents of a folder. Blocks."""
     try:
         names = {entry.name for entry in os.scandir(folder)} - {".git", ".tui-agent"}
     except OSError:
