@@ -111,9 +111,11 @@ def _problem(item: object, server: str) -> Problem | None:
 
 def path_of(uri: object) -> Path | None:
     """Return the path of a `file:` URI, however it is encoded; None for anything else."""
-    parts = urlsplit(uri) if isinstance(uri, str) else None
-    is_file = parts is not None and parts.scheme == "file" and parts.path.startswith("/")
-    return Path(unquote(parts.path)) if parts is not None and is_file else None
+    try:
+        parts = urlsplit(uri if isinstance(uri, str) else "")
+    except ValueError:  # Such as an open bracket of an IPv6 address.
+        return None
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.path.startswith("/") else None
 
 
 def start_of(extent: object) -> tuple[int, int]:

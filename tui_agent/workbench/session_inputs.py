@@ -146,13 +146,11 @@ class SessionCommands:
     async def status_output(self, facts: JsonObject, /) -> str:
         """Run the user's command for the status line and return the first line of its output.
 
-        Empty without such a command, and if it fails or takes longer than `STATUS_SECONDS`.
+        Empty without such a command, and if it cannot be started, as in a removed directory, fails or takes longer
+        than `STATUS_SECONDS`.
 
         Args:
             facts: what it reads as JSON, besides the session's id and directory.
-
-        Raises:
-            OSError: it cannot be started, such as in a directory that was removed.
         """
         command = self._status_command
         if not command:
@@ -163,7 +161,7 @@ class SessionCommands:
             code, out, _ = await run_line(
                 command, STATUS_SECONDS, given=text, folder=self._root, environment=environment
             )
-        except TimeoutError:
+        except OSError:  # A timeout is one, too.
             return ""
         return "" if code else out.partition("\n")[0].strip()
 

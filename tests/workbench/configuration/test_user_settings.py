@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.workbench.configuration.user_settings import store_setting, with_setting
+from tui_agent.workbench.configuration.user_settings import store_server, store_setting, with_setting
 
 
 @table(
@@ -105,3 +105,13 @@ def test_a_file_that_changed_since_the_user_saw_it_is_not_overwritten(tmp_path: 
 
     store_setting(path, "max_steps", 5, seen=b"max_steps = 3\n")
     assert path.read_text("utf-8") == "max_steps = 5\n"
+
+
+def test_a_server_is_not_stored_where_servers_are_no_table(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("mcp = 1\n", "utf-8")
+
+    with pytest.raises(ConfigurationError, match="`mcp` is not a table"):
+        store_server(path, "one", {"command": "x"})
+
+    assert path.read_text("utf-8") == "mcp = 1\n"

@@ -53,6 +53,17 @@ async def test_the_command_for_the_status_line_gets_the_facts_and_has_a_time_lim
         assert await commands.status_output({"mode": "ask"}) == line.format(tmp_path)
 
 
+async def test_without_its_directory_the_command_for_the_status_line_prints_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    options = options_for(folder)
+    async with commands_in(
+        replace(options, settings={**options.settings, "ui": {"status_command": "echo here"}})
+    ) as commands:
+        folder.rmdir()
+        assert await commands.status_output({}) == ""
+
+
 async def test_the_session_is_exported_to_a_new_private_file(tmp_path: Path) -> None:
     async with commands_in(replace(options_for(tmp_path), keep_session=True)) as commands:
         path = Path(await commands.export(""))

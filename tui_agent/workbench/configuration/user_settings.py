@@ -47,7 +47,8 @@ def store_server(path: Path, name: str, values: JsonObject) -> None:
         if "mcp" not in document:
             document["mcp"] = tomlkit.table(is_super_table=True)
         servers: object = document["mcp"]
-        assert is_object(servers)
+        if not is_object(servers):
+            raise ConfigurationError("`mcp` is not a table")
         servers[name] = values
         return tomlkit.dumps(document)
 

@@ -69,7 +69,9 @@ class LoadedPlugins:
         Raises:
             ConfigurationError: the plugin is not used, or fails.
         """
-        plugin = next(one for one in self.plugins if (one.entry.kind, one.entry.name) == ("provider", name))
+        plugin = next((one for one in self.plugins if (one.entry.kind, one.entry.name) == ("provider", name)), None)
+        if plugin is None:
+            raise ConfigurationError(f"no plugin has a provider {escaped(name)}")
         if name not in self.providers:
             reason = plugin.problem or "it is in `plugins.disabled`"
             raise ConfigurationError(f"the plugin {plugin.entry.shown} is not used: {escaped(reason)}")
