@@ -1,4 +1,6 @@
-"""The state of an agent between its runs: its parts, its conversation, and its usage."""
+"""The state of an agent that outlives its runs: its parts, its conversation, and its usage.
+
+`checkpoints` makes the snapshot that saves it."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -90,7 +92,10 @@ class AgentState:
 
     @contextmanager
     def limited_to(self, allowed: Callable[[str], bool] | None, provider: ModelProvider | None) -> Generator[None]:
-        """Hide the tools whose names are not allowed, and use another model, while the context is open."""
+        """Hide the tools whose names are not allowed, and use another model, while the context is open.
+
+        None for `allowed` hides none; None for `provider` keeps the model.
+        """
         before, others = self.provider, self.tools.only
         self.provider = provider or before
         self.tools.only = allowed if allowed is None or others is None else lambda name: allowed(name) and others(name)
@@ -104,7 +109,13 @@ class AgentState:
                 self.provider = before
 
     def set_mode(self, mode: PermissionMode, by: str) -> None:
-        """Change the permission mode, publish that, and judge the calls that wait for approval again."""
+        """Change the permission mode, publish that, and judge the calls that wait for approval again.
+
+        The mode in force changes nothing.
+
+        Raises:
+            ConfigurationError: this agent has no permission policy, and `mode` is not `allow`.
+        """
         old = self.policy.mode
         if mode is not old:
             self.policy.set_mode(mode)
@@ -112,7 +123,7 @@ class AgentState:
             self.gate.reconsider()
 
     async def flush_events(self) -> None:
-        """Wait until what the next request must not contain before it is stored is stored: outcomes of effects."""
+        """Wait until the outcomes of effects are stored: no request may contain one that a crash could lose."""
         if self.config.before_requests is not None:
             await self.config.before_requests()
 
@@ -127,7 +138,7 @@ class AgentState:
         return self.history.knows_call(call_id) or self.config.call_owners.setdefault(call_id, own) != own
 
     def spend(self, usage: Usage, model: ModelInfo) -> float | None:
-        """Count the tokens of an answer by `model`, kept or not. Return its cost in dollars."""
+        """Count the tokens of an answer by `model`, kept or not. Return its cost in dollars; None if it is unknown."""
         cost = model.cost_of(usage)
         self.count(usage, cost, model.name)
         return cost

@@ -123,7 +123,7 @@ def child_config(agent: AgentState, run: CurrentRun, agent_id: str, call_id: str
         agent: the parent.
         run: the parent's run, which the sub-agent's usage counts for.
         agent_id: the sub-agent's id.
-        call_id: the call that starts it.
+        call_id: the call that starts it; None if none does.
     """
     config = agent.config
 
@@ -160,7 +160,7 @@ def child_config(agent: AgentState, run: CurrentRun, agent_id: str, call_id: str
 
 
 async def ask_user(agent: AgentState, request: ApprovalRequest) -> ApprovalDecision:
-    """Ask a question through the agent's gate. Without an approver the answer is `deny`."""
+    """Ask a question through the agent's gate and wait for the answer; see `ApprovalGate.ask`."""
     return (await agent.gate.ask(request, agent.publisher)).decision
 
 

@@ -98,7 +98,7 @@ class AgentBoundTool(Tool):
 
     @abstractmethod
     def bound_to(self, agent: AgentLoop) -> Tool:
-        """Return the same tool for another agent."""
+        """Return a new tool of this kind that belongs to `agent`; this one stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,6 +286,9 @@ class AgentLoop:
         """Queue a notice of the program for the model, which reads it with its next request; return it as queued.
 
         Unlike a steering message, it skips no calls and withdraws no questions. It starts no run.
+
+        Raises:
+            ConfigurationError: the text is empty.
         """
         return self._queue(text, "notice")
 
@@ -324,7 +327,8 @@ class AgentLoop:
     def abort(self, reason: str = "aborted") -> None:
         """End the run and those of its sub-agents now: the stream is closed and the calls are cancelled.
 
-        The text so far is kept, every call gets a result, and queued messages stay queued.
+        Returns at once; does nothing without a run. The text so far is kept, every call gets a result, and queued
+        messages stay queued.
         """
         self._run.abort(reason)
         for child in self._running:
@@ -334,7 +338,7 @@ class AgentLoop:
         """Cancel one call of this agent or of a sub-agent. The run continues, and the model reads the reason.
 
         Returns:
-            False if the call has ended or is unknown.
+            False if the call has ended, is being stopped already, or is unknown.
         """
         return self._run.cancel_call(call_id, reason) or any(
             child.cancel_call(call_id, reason) for child in self._running
@@ -420,9 +424,9 @@ class AgentLoop:
     # --- beside the conversation --------------------------------------------------------------------------------------
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask the user a question that belongs to no call, and wait for the answer, without a time limit.
+        """Ask the user a question that belongs to no call, and wait for the answer.
 
-        Without an approver, the answer is `deny` at once.
+        It is `deny` after the gate's `timeout`, and at once if neither an approver nor a front end can answer.
         """
         return await ask_user(self._agent, request)
 
@@ -528,7 +532,7 @@ class AgentLoop:
             yield
         finally:
             del self._children[agent_id]
-            # What it did not read is the user's word all the same, so this agent gets it.
+            # The user sent them for this work, so this agent gets those that were not read.
             child.message_queues[0].move_to(self._agent.queue)
             child.destroy("done")
 

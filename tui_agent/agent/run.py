@@ -117,7 +117,7 @@ class RunLimits:
         return config.budget.overrun(self._tally) or (above() if above is not None else None)
 
     def nudge(self) -> None:
-        """Append a message behind the results that tells the model it is repeating itself."""
+        """If the model has just repeated itself `nudge_at` times, append a message that says so and publish it."""
         limits, repetition = self._agent.config.repetition, self._repetition
         if limits is not None and repetition.grew and repetition.rounds == limits.nudge_at:
             self._agent.publisher.publish(LoopDetected(tool=repetition.tools, count=repetition.rounds, action="nudge"))
@@ -226,7 +226,7 @@ class AgentRun:
             self._stop_tokens.now.cancel(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Cancel one call; the run continues. False if the call has ended or is unknown."""
+        """Cancel one call; the run continues. False if the call has ended, is being stopped already, or is unknown."""
         return self._active_scheduler is not None and self._active_scheduler.cancel_call(call_id, reason)
 
     def extend_call(self, call_id: str, seconds: float) -> float | None:

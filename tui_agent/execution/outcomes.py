@@ -263,7 +263,7 @@ def left_running(outcome: Outcome) -> Outcome:
 def with_partial(outcome: Outcome, partial: ToolResult) -> Outcome:
     """Return the outcome of a call that was stopped and still returned a result, which the model also reads.
 
-    The result cannot end the run, because the call did not end by itself.
+    An empty result changes nothing. The result cannot end the run, because the call did not end by itself.
     """
     if not partial.content and partial.details is None:
         return outcome

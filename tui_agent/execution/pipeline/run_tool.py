@@ -74,7 +74,7 @@ def extend_time_limit(services: ExecutionServices, state: CallState, seconds: fl
     """Give a running call more time, and publish its new limit as data of the call.
 
     Returns:
-        The new limit in seconds; None, and nothing happens, if the call has no limit or its tool does not run.
+        The new limit in seconds from the start; None, and nothing happens, if the call has no limit or does not run.
     """
     run = state.run
     # More time for a call that is being stopped would promise what cannot be kept.
