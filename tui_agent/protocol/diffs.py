@@ -164,7 +164,7 @@ class Diff(str):
 
     @classmethod
     def joined(cls, diffs: "Iterable[Diff]") -> "Diff":
-        """Return several diffs as one, without a final line end."""
+        """Return several diffs as one, without empty ones and without a final line end."""
         parts = [diff for diff in diffs if diff]
         whole = cls("\n".join(diff.rstrip("\n") for diff in parts))
         whole._parts = parts
@@ -240,7 +240,10 @@ def common_lines(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
 
 
 def hunks_between(before: Sequence[str], after: Sequence[str]) -> tuple[DiffHunk, ...]:
-    """Return the hunks between two texts, given as `split_lines` returns them, in bounded time."""
+    """Return the hunks between two texts, given as `split_lines` returns them; empty if they are equal.
+
+    If more than `MOST_COMPARED` lines must be compared, one hunk replaces all of them, so that the time is bounded.
+    """
     start, end = common_lines(before, after)
     if start == len(before) == len(after):
         return ()

@@ -214,6 +214,6 @@ def left_out_note(amount: str, lines: int | None, where: str) -> str:
 
 
 def whole_count(text: str) -> int:
-    """Return the number of lines with those that notes among them count, and without these notes."""
+    """Return the number of lines of a text, where each note of `left_out_note` counts as the lines that it names."""
     notes = _LINES.findall(text) if _BEGIN in text else ()
     return text.count("\n") + 1 - len(notes) + sum(int(note.replace(",", "")) for note in notes)

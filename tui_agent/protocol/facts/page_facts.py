@@ -307,5 +307,5 @@ def findings_of(event: ToolEnded) -> tuple[Finding, ...] | None:
 
 
 def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return findings by severity, file and line, each once."""
+    """Return findings by severity (worst first), file and line, each once."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda one: (SEVERITIES.index(one.severity), one.file, one.line)))
