@@ -445,9 +445,9 @@ class Agent(AgentLoop, Generic[OutputT]):
             await self.provider.aclose()
 
     def close(self) -> None:
-        """Do the same without an event loop, and close the connections that `run_sync` opened.
+        """Abort the run and close the provider as `aclose` does, and close the connections that `run_sync` opened.
 
-        A provider object stays usable.
+        Blocks until they are closed. For a thread without a running event loop. A provider object stays usable.
 
         Raises:
             ConfigurationError: an event loop is running in this thread.
@@ -496,6 +496,9 @@ def coding_tools(workspace: str | os.PathLike[str] | None = None, *, trials: Tri
         workspace: the directory. Default: that of the agent (`workspace=`), or else the current one.
         trials: makes the layers in which commands run first; the policy needs its `facts` as `trial`. None: commands
             run outside.
+
+    Raises:
+        ConfigurationError: `workspace` is not an existing directory.
     """
     given = "." if workspace is None else workspace
     root, spool = _expect_directory("the workspace of coding_tools", given).resolve(), _spool_dir()
@@ -600,7 +603,7 @@ def _expect_tracing(tracing: object) -> None:
 
 
 def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[RuleLike]) -> PermissionPolicy:
-    """Return the policy for a directory; None for the current one.
+    """Return the policy for a directory (None: the current one) in a mode (None: ask).
 
     Raises:
         ConfigurationError: the mode is unknown, or a rule is not valid.

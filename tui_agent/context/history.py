@@ -241,7 +241,10 @@ class ConversationHistory:
         return self._anchor_index >= 0 and self._is_counted
 
     def record_actual_usage(self, input_tokens: int) -> None:
-        """Anchor the estimate: the provider counted `input_tokens` for everything so far (S4-22)."""
+        """Anchor the estimate: the provider counted `input_tokens` for everything so far (S4-22).
+
+        Without messages, and for 0 or less, nothing changes.
+        """
         if not self._entries or input_tokens <= 0:
             return
         self._anchor_tokens, self._is_counted = input_tokens, True
@@ -301,8 +304,11 @@ class ConversationHistory:
         self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
 
     def drop_open_step(self) -> int:
-        """Remove the last answer and its results if one of its calls has no result; return the number of messages
-        removed."""
+        """Remove the last answer and its results if one of its calls has no result.
+
+        Returns:
+            The number of messages removed; 0 if no call was open.
+        """
         if not self.open_calls:
             return 0
         entries = list(self._entries)

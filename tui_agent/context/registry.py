@@ -100,13 +100,18 @@ class ContextRegistry:
         return layer
 
     def get(self, name: str) -> ContextLayer | None:
-        """Return the effective layer of a name: this registry's, else the nearest ancestor's."""
+        """Return the effective layer of a name: this registry's, else the nearest ancestor's; None if none has it."""
         if name in self._layers:
             return self._layers[name]
         return self._parent.get(name) if self._parent else None
 
     def layers(self, tag: str | None = None, *, include_parent: bool = True) -> tuple[ContextLayer, ...]:
-        """Return the effective layers, sorted by priority, then time of change, then name (S4-28)."""
+        """Return the effective layers, sorted by priority (lowest first), then time of change, then name (S4-28).
+
+        Args:
+            tag: only layers with this tag; None: all.
+            include_parent: False to leave out the layers of ancestors.
+        """
         in_force = self._in_force(include_parent)
         chosen = (
             (layer.priority, changed_at, layer.name, layer)

@@ -67,7 +67,10 @@ class OfferedTool:
 def check_tools(
     server: str, offered: Iterable[OfferedTool], wanted: ToolFilter
 ) -> tuple[tuple[ListedTool, ...], tuple[str, ...]]:
-    """Return the tools that can be used, in order of their names, and a message about each one that is left out."""
+    """Return the tools that can be used, in order of their names, and a message about each one that cannot.
+
+    Tools that `wanted` excludes are left out without a message.
+    """
     tools: dict[str, ListedTool] = {}
     problems: list[str] = []
     for tool in offered:

@@ -196,7 +196,10 @@ class PermissionPolicy:
         return decision if is_floor else None
 
     def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
-        """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
+        """Return a function that says if a deny rule forbids reading a path below the directory of a search.
+
+        Its argument is relative to that directory. For a call that is not about a path it always returns False.
+        """
         subject = subject_of(tool, arguments)
         # Such a call is refused before it searches.
         if not isinstance(subject, PathSubject) or "\x00" in subject.path:
@@ -310,7 +313,11 @@ class PermissionPolicy:
         return ""
 
     def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
-        """True if a call would be allowed with these rules granted; grants nothing."""
+        """True if a call would be allowed with these rules granted; grants nothing.
+
+        Raises:
+            ConfigurationError: a rule cannot be read.
+        """
         # Tried and not granted: another call that is judged meanwhile must not profit.
         self._rules.tried = [Rule.parse("allow", text) for text in texts]
         try:
@@ -360,10 +367,14 @@ class PermissionPolicy:
     def grant(self, rule: str, scope: GrantScope) -> str | None:
         """Store a rule that was proposed, or that `grant_refusal` accepted. It answers an `ask`, never a `deny`.
 
-        Return the file with the rule, or None if it is only in memory.
+        Several rules are on separate lines. The scope `once` stores nothing.
+
+        Returns:
+            The file with the rule; None if it is only in memory.
 
         Raises:
             ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.
+            Exception: anything else that `store_grant` raises; nothing was granted.
         """
         granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.split("\n") if line.strip()]
         if not granted:

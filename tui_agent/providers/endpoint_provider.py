@@ -20,6 +20,9 @@ def provider_for(
     """Return the provider for a model of a named endpoint, which gets these credentials and no others.
 
     Libraries of other APIs are imported only for a model that needs one.
+
+    Raises:
+        ConfigurationError: a credential or a part of the endpoint's configuration cannot be used.
     """
     endpoint = target.endpoint
     version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}

@@ -107,7 +107,11 @@ class LoopbackServer:
 
     @property
     def port(self) -> int:
-        """Port of the server."""
+        """Port of the server.
+
+        Raises:
+            RuntimeError: the context is not open.
+        """
         if self._socket is None:
             raise RuntimeError("the server is not running")
         return int(self._socket.getsockname()[1])
