@@ -316,7 +316,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         Args:
             user_input: see `run`.
             tools: additional tools for this run.
-            cancellation: a token that aborts this run.
+            cancellation: a token that aborts this run, from any thread; None: nothing does but `abort`.
 
         Raises:
             ConfigurationError: an event loop is running in this thread; see `run` for the others.
@@ -328,7 +328,10 @@ class Agent(AgentLoop, Generic[OutputT]):
         return _run_to_its_end(_host().runner, self.run(user_input, tools=tools, cancellation=cancellation))
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> RunReport[OutputT] | None:
-        """Answer the request for approval of a call in the snapshot, and continue, like `AgentLoop`."""
+        """Answer the request for approval of a call in the snapshot, and continue, like `AgentLoop`.
+
+        None, and a warning, if no such call waits.
+        """
         report = await super().resume_with_approval(call_id, decision)
         return None if report is None else RunReport[OutputT].of(report, self._format)
 

@@ -531,7 +531,7 @@ def settings_mistakes(
     locations: Locations, project: Path, environment: Mapping[str, str]
 ) -> tuple[list[str], list[str], list[RuleSetting]]:
     """Return every mistake of the user's file and the environment, those of the project's file, trusted or not, and the
-    rules of both files. Blocks; never raises. A missing file has no mistakes."""
+    rules of both files. A missing file has none. Blocks."""
     mistakes: list[list[str]] = [[], []]
     rules: list[RuleSetting] = []
 

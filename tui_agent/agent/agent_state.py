@@ -78,7 +78,10 @@ class AgentState:
         self.end_message(message)
 
     def end_message(self, message: Message, latency_ms: float | None = None) -> None:
-        """Append a message whose start was published to the conversation, and publish its end."""
+        """Append a message whose start was published to the conversation, and publish its end.
+
+        `latency_ms` is the time that the model took, for its entry; None: unknown, or not an answer.
+        """
         self.history.append(message, latency_ms=latency_ms)
         answer = message if isinstance(message, AssistantMessage) else None
         self.publisher.publish(
@@ -111,7 +114,7 @@ class AgentState:
     def set_mode(self, mode: PermissionMode, by: str) -> None:
         """Change the permission mode, publish that, and judge the calls that wait for approval again.
 
-        The mode in force changes nothing.
+        The mode in force changes nothing. `by` is who changes it, for the event.
 
         Raises:
             ConfigurationError: this agent has no permission policy, and `mode` is not `allow`.
@@ -144,7 +147,10 @@ class AgentState:
         return cost
 
     def count(self, usage: Usage, cost: float | None, model: str) -> None:
-        """Add to the sums. A sub-agent passes them to its parent; the root agent publishes them."""
+        """Add tokens, and their cost in dollars (None: unknown), to the sums.
+
+        A sub-agent passes them to its parent; the root agent publishes them.
+        """
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
         # The root publishes one sum for all agents; a second one would count sub-agents twice.

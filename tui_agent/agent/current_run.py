@@ -1,7 +1,7 @@
 """The run in progress of an agent, the configuration of its sub-agents, and questions to the model beside a run.
 
-A streamed run may outlive its reader. A request beside the run is a question that belongs to no call, or an answer of
-the model for someone else.
+A streamed run may outlive its reader. `ask_user` asks a question that belongs to no call; `answer_beside` asks the
+model something outside the conversation.
 """
 
 import asyncio
@@ -172,6 +172,8 @@ async def answer_beside(
     take: Callable[[StreamEvent], object],
 ) -> SideAnswer:
     """Ask the model once, without retries, and count the usage for the agent and its run.
+
+    `provider` is the model (None: the agent's); `take` receives the events of the response, also of one that fails.
 
     Raises:
         ProviderError: the model did not answer, or the budget of the run is used up.

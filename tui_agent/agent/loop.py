@@ -61,7 +61,8 @@ class AgentLoop:
         """Build the agent and publish `agent.created` (S4-33).
 
         Raises:
-            ConfigurationError: two tools have the same name, or `config` is not an AgentLoopConfig.
+            ConfigurationError: two tools have the same name, agent, tools and policy work in different directories, or
+                `config` is not an AgentLoopConfig.
         """
         expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
         self._agent = agent = make_agent(config)
@@ -511,7 +512,7 @@ class AgentLoop:
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:
-        """Return an agent with this configuration."""
+        """Return an agent with this configuration; it publishes and raises what the class does."""
         return cls(config)
 
     # --- sub-agents ---------------------------------------------------------------------------------------------------
@@ -519,7 +520,8 @@ class AgentLoop:
     def child_config(self, agent_id: str, call_id: str | None) -> AgentLoopConfig:
         """Return the configuration of a sub-agent: the same model, tools, permissions, gate and bus, one level deeper.
 
-        Its usage counts here, too. The caller chooses its conversation, its system prompt and its limits.
+        Its usage counts here, too. The caller chooses its conversation, its system prompt and its limits. `call_id` is
+        the call that starts it; None if none does.
         """
         return child_config(self._agent, self._run, agent_id, call_id)
 

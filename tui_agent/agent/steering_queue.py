@@ -71,7 +71,10 @@ class SteeringQueue:
         return next((message for message in self.all if message.id == message_id), None)
 
     def drop(self, message_id: str, reason: str = "recalled") -> UserMessage | None:
-        """Remove a message and return it; None if it is unknown or already part of the conversation."""
+        """Remove a message, publish that with the reason, and return it.
+
+        None if it is unknown or already part of the conversation.
+        """
         message = self.find(message_id)
         if message is not None:
             self._queue_of(message).remove(message)
@@ -175,7 +178,11 @@ class SteeringQueue:
         return self._take(islice((message for message in ready if message.id not in self._taken), 1))
 
     def commit(self, message: UserMessage, boundary: str) -> None:
-        """Remove a taken message, which is part of the conversation now, and publish its delivery."""
+        """Remove a taken message, which is part of the conversation now, and publish its delivery at `boundary`.
+
+        Raises:
+            ValueError: the message is not queued as it is.
+        """
         self._queue_of(message).remove(message)
         self._taken.remove(message.id)
         self._publish(

@@ -254,7 +254,8 @@ class ConversationHistory:
     def assume_tokens(self, tokens: int, length: int | None = None) -> None:
         """Estimate the first `length` messages, by default all, at `tokens` until a provider counts them.
 
-        Keeps what earlier counts told about a conversation that was compacted: characters alone may say a hundredth.
+        After a compaction, earlier counts stay the better estimate: one from characters may be a hundredth of them. A
+        `length` of 0, or of more than there are, changes nothing.
         """
         length = len(self._entries) if length is None else length
         if 0 < length <= len(self._entries):
@@ -360,6 +361,11 @@ class ConversationHistory:
         """Return the conversation of a snapshot: the `import` of S4-25, a reserved word in Python.
 
         Also reads older snapshots with a plain `system` (S4-26).
+
+        Args:
+            snapshot: a result of `export`.
+            id: another id; None: that of the snapshot.
+            registry: the layers; None: those of the snapshot.
         """
         if registry is None:
             layers = snapshot.registry.layers if snapshot.registry else ()

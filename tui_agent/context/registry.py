@@ -74,7 +74,7 @@ class ContextRegistry:
 
     @property
     def parent(self) -> "ContextRegistry | None":
-        """The registry whose layers lie below this one's."""
+        """The registry whose layers lie below this one's; None: there is none."""
         return self._parent
 
     def set(self, layer: ContextLayer) -> bool:
@@ -229,7 +229,7 @@ DYNAMIC_PRIORITY = 100
 
 
 def write_layer(registry: ContextRegistry, name: str, text: str, owner: str) -> bool:
-    """Set a reserved layer, or remove it if `text` is empty. Return True if anything changed.
+    """Set a reserved layer for an `owner`, or remove it if `text` is empty. Return True if anything changed.
 
     Raises:
         KeyError: `name` is not one of the reserved layers.

@@ -145,7 +145,7 @@ class ApprovalGate:
         Args:
             request: the question.
             publisher: publishes its events.
-            judge: judges the call again, for `reconsider`.
+            judge: judges the call again, for `reconsider`; None: only an answer ends the wait.
             may_store: returns True if a rule that the request does not offer may be stored.
         """
         question = _Question(request, judge)

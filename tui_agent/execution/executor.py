@@ -163,7 +163,7 @@ class ToolExecutor:
         )
 
     def publish_queued(self, state: CallState, early: Verdict | None = None) -> None:
-        """Publish that a call was received and, if its early verdict is known, whether the user will be asked."""
+        """Publish that a call was received and whether the user will be asked; None for `early`: that is not known."""
         call, prepared = state.received.call, state.prepared
         # A guess would be worse than silence: a front end shows a question that never comes.
         known = self.services.policy is None or early is not None

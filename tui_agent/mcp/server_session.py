@@ -283,8 +283,10 @@ class ServerSession:
     async def offers(self) -> Offers:
         """Return everything that the server offers now, in the server's order.
 
+        A list that breaks off is kept as far as it came; `left_out` names it.
+
         Raises:
-            ToolError: the server refuses, or the session has ended.
+            ToolError: the server does not list its tools, or has ended.
         """
         self.has_changed = False
         self._left_out.clear()
@@ -374,7 +376,7 @@ class ServerSession:
         return tuple([block if isinstance(block, TextBlock) else await check(block) for block in blocks])
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """Return the text of a prompt, after a line that names the server; other blocks are named in place.
+        """Return the text of a prompt, after a line that names the server; a note replaces other blocks.
 
         Raises:
             ToolError: the server refuses, or cannot be reached.

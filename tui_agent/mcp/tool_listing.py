@@ -106,7 +106,7 @@ def described(server: str, description: str) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Return a text of a server, cut, and with escapes for hidden characters."""
+    """Return a text of a server, cut to `limit` characters, and with escapes for hidden ones."""
     return escaped(text[:limit]) + ("…" if len(text) > limit else "")
 
 

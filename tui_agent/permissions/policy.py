@@ -398,7 +398,7 @@ class PermissionPolicy:
         return (*self._rules.restrictions, *(grant for grant in self._rules.grants if grant not in self._kept))
 
     def add_session_rule(self, verdict: str, text: str) -> Rule | None:
-        """Add a rule for the rest of the session; None if it is in force already.
+        """Add a rule for the rest of the session and return it; None if the session has it already.
 
         An allow rule answers an `ask` like a grant. An ask or deny rule counts as much as those of the settings.
 
@@ -423,7 +423,7 @@ class PermissionPolicy:
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
-    """Return a call's subject, or None if the tool cannot tell."""
+    """Return a call's subject; None if it has none, or if the tool cannot name it."""
     try:
         return tool.subject(arguments)
     except _PREDICATE_ERRORS:

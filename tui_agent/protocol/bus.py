@@ -68,7 +68,7 @@ class EventBus:
         return self._seq
 
     def publish(self, event: AgentEvent, origin: Origin | None = None) -> None:
-        """Publish one event from `origin` (None: the bus's own); never waits. Returns after the callbacks of `on`."""
+        """Publish one event from `origin` (None: the bus's own); never waits."""
         self._seq += 1
         envelope = Envelope(event, self._seq, now_ms(), time.monotonic(), origin or self.origin)
         self._ring.append(envelope)
@@ -99,7 +99,7 @@ class EventBus:
         Args:
             kinds: an event class, the name of its type such as `"tool.ended"`, several of them as a tuple or a union,
                 or `AgentEvent` for all.
-            callback: a plain function of the event; its result is dropped.
+            callback: a plain function of the event; its result is dropped. None: the result is a decorator.
 
         Returns:
             A function that removes the callback; as a decorator, the callback.

@@ -217,7 +217,7 @@ class Diff(str):
         """Return the schema of a string."""
 
         def made(value: Any, check: Callable[[Any], str]) -> Diff:
-            # What a tool hands over keeps its data; its text would have to be read again.
+            # A diff by a tool keeps its data; its text would have to be parsed again.
             return value if isinstance(value, Diff) else cls(check(value))
 
         return core_schema.no_info_wrap_validator_function(made, core_schema.str_schema())

@@ -228,6 +228,8 @@ class _Opener:
 def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> None:
     """Make creations and renames in a directory durable. Blocks.
 
+    A relative `path` starts at the directory open as `dir_fd`; None: at the current one.
+
     Raises:
         OSError: it cannot be opened for reading, or not be synced.
     """

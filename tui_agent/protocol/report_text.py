@@ -189,7 +189,7 @@ def _arguments(arguments: JsonObject) -> str:
 
 
 def _metric(name: str, value: MetricValue) -> str:
-    """Return a metric in plain words; the end of its name tells the unit."""
+    """Return a metric in plain words; the end of its name is the unit."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if name.endswith("_bytes"):
             return f"{name.removesuffix('_bytes').replace('_', ' ')} {bytes_text(round(value))}"

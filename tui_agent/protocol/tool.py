@@ -301,7 +301,7 @@ class ToolContext(Generic[DepsT]):
         self.update(partial)
 
     def progress(self, text: str, fraction: float | None = None) -> None:
-        """Report a line of progress (S0-35); `fraction` is 0.0 to 1.0."""
+        """Report a line of progress (S0-35); `fraction` is 0.0 to 1.0, None: unknown."""
         self.report(ProgressUpdate(text=_text_of(text), fraction=_fraction_of(fraction)))
 
     def on_progress(self, text: str) -> None:

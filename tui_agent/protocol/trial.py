@@ -281,7 +281,7 @@ class Layer(Protocol):
         ...
 
     def walled(self, argv: Sequence[str], environment: Mapping[str, str]) -> WalledCommand:
-        """Return the command line that runs `argv` in the layer. Blocks.
+        """Return the command line that runs `argv` in the layer with this environment. Blocks.
 
         Raises:
             ToolError: no command can run in it, with the reason.
@@ -293,7 +293,7 @@ class Layer(Protocol):
 
         Args:
             output: what the process wrote.
-            returncode: its exit code; negative for a signal, None if it is unknown: then it counts as run.
+            returncode: its exit code. After a signal (negative), or if it is unknown (None), the command counts as run.
         """
         ...
 

@@ -205,9 +205,12 @@ _LINES = re.compile(r"^\[… .*? \(([\d,]+) lines?\) left out here; ", re.MULTIL
 
 
 def left_out_note(amount: str, lines: int | None, where: str) -> str:
-    """Return the note on what is left out, such as `9,000 of 39,000 bytes`, with the whole lines if they are counted.
+    """Return the note on what is left out.
 
-    `where` says where all of it is.
+    Args:
+        amount: what is left out, such as `9,000 of 39,000 bytes`.
+        lines: number of whole lines in it; None: not counted.
+        where: says where all of it is.
     """
     counted = "" if lines is None else f" ({lines:,} {'line' if lines == 1 else 'lines'})"
     return f"{_BEGIN}{amount}{counted} left out here; {where} …]"

@@ -125,7 +125,10 @@ def root_cause(error: BaseException) -> str:
 
 
 def connection_failure(errors: ErrorFactory, error: Exception, proxy: WebProxy | None) -> ProviderError:
-    """Return the error for a request that no server answered; it is not retryable if nothing can change by itself."""
+    """Return the error for a request that no server answered; it is not retryable if nothing can change by itself.
+
+    `proxy` is the one that the request went through; None: it went directly.
+    """
     causes = list(_causes(error))
     for cause in causes:
         # Before the other causes: around it are errors that only say that no connection was made.

@@ -47,7 +47,7 @@ class SdkResponse:
 
     @property
     def request_id(self) -> str | None:
-        """Id of this answer, for questions to the server's owner."""
+        """Id of this answer, for questions to the server's owner; None if the server named none."""
         headers = self._response.headers
         return headers.get("request-id") or headers.get("x-request-id")
 

@@ -136,7 +136,10 @@ async def prepare_for_effects(services: ExecutionServices, state: CallState) -> 
 
 
 def publish_start(services: ExecutionServices, state: CallState, *, adopted_from: str | None = None) -> None:
-    """Publish the start of a call, once."""
+    """Publish the start of a call, once.
+
+    `adopted_from` is the call whose execution this one takes over; None: it has its own.
+    """
     run, prepared = state.run, state.prepared
     # Also published up front in some presets.
     if run.start_published:

@@ -142,7 +142,7 @@ class ModelFact:
     is_current: bool = False
     """True for the model of the next request."""
     is_assumed: bool = False
-    """True if nothing tells its window, so that a small one is assumed."""
+    """True if its window is unknown, so that a small one is assumed."""
 
     @property
     def window_text(self) -> str:

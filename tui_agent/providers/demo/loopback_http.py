@@ -56,7 +56,7 @@ class HttpReply:
     started: bool = False
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Send a whole answer."""
+        """Send a whole answer; the content-length is added to the headers."""
         await self.start(status, {"content-length": str(len(body)), **(headers or {})})
         await self.write(body)
         await self.finish()
