@@ -316,7 +316,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         Args:
             user_input: see `run`.
             tools: additional tools for this run.
-            cancellation: a token that aborts this run.
+            cancellation: a token that aborts this run, from any thread; None: nothing does but `abort`.
 
         Raises:
             ConfigurationError: an event loop is running in this thread; see `run` for the others.
@@ -328,7 +328,10 @@ class Agent(AgentLoop, Generic[OutputT]):
         return _run_to_its_end(_host().runner, self.run(user_input, tools=tools, cancellation=cancellation))
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> RunReport[OutputT] | None:
-        """Answer the request for approval of a call in the snapshot, and continue, like `AgentLoop`."""
+        """Answer the request for approval of a call in the snapshot, and continue, like `AgentLoop`.
+
+        None, and a warning, if no such call waits.
+        """
         report = await super().resume_with_approval(call_id, decision)
         return None if report is None else RunReport[OutputT].of(report, self._format)
 
@@ -445,9 +448,9 @@ class Agent(AgentLoop, Generic[OutputT]):
             await self.provider.aclose()
 
     def close(self) -> None:
-        """Do the same without an event loop, and close the connections that `run_sync` opened.
+        """Abort the run and close the provider as `aclose` does, and close the connections that `run_sync` opened.
 
-        A provider object stays usable.
+        Blocks until they are closed. For a thread without a running event loop. A provider object stays usable.
 
         Raises:
             ConfigurationError: an event loop is running in this thread.
@@ -496,6 +499,9 @@ def coding_tools(workspace: str | os.PathLike[str] | None = None, *, trials: Tri
         workspace: the directory. Default: that of the agent (`workspace=`), or else the current one.
         trials: makes the layers in which commands run first; the policy needs its `facts` as `trial`. None: commands
             run outside.
+
+    Raises:
+        ConfigurationError: `workspace` is not an existing directory.
     """
     given = "." if workspace is None else workspace
     root, spool = _expect_directory("the workspace of coding_tools", given).resolve(), _spool_dir()
@@ -600,7 +606,7 @@ def _expect_tracing(tracing: object) -> None:
 
 
 def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[RuleLike]) -> PermissionPolicy:
-    """Return the policy for a directory; None for the current one.
+    """Return the policy for a directory (None: the current one) in a mode (None: ask).
 
     Raises:
         ConfigurationError: the mode is unknown, or a rule is not valid.

@@ -486,13 +486,14 @@ def load_settings(
     option_rules: Sequence[tuple[Verdict, str]] = (),
     own: bool = True,
 ) -> LoadedSettings:
-    """Read and merge all layers.
+    """Read and merge all layers. Blocks.
 
     Args:
         locations: directories of the user's files.
         project: the working directory; its settings apply as far as `trust` allows.
         trust: the user's answer about the project; None to apply nothing of it.
-        environment: variables; `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME` sets `ui.theme`.
+        environment: variables; None for those of the process. `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME`
+            sets `ui.theme`.
         options: values from the command line, nested like the file.
         option_rules: rules from the command line, in order.
         own: False to leave out the user's file.
@@ -530,7 +531,7 @@ def settings_mistakes(
     locations: Locations, project: Path, environment: Mapping[str, str]
 ) -> tuple[list[str], list[str], list[RuleSetting]]:
     """Return every mistake of the user's file and the environment, those of the project's file, trusted or not, and the
-    rules of both files."""
+    rules of both files. A missing file has none. Blocks."""
     mistakes: list[list[str]] = [[], []]
     rules: list[RuleSetting] = []
 
@@ -612,7 +613,11 @@ def _marked(mark: str) -> list[str]:
 
 
 def value_of(settings: Settings, key: str) -> object:
-    """Return the value of a dotted key."""
+    """Return the value of a dotted key.
+
+    Raises:
+        AttributeError: no setting has this key.
+    """
     value: object = settings
     for name in key.split("."):
         value = getattr(value, _ATTRIBUTES.get(name, name))

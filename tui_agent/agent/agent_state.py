@@ -1,4 +1,6 @@
-"""The state of an agent between its runs: its parts, its conversation, and its usage."""
+"""The state of an agent that outlives its runs: its parts, its conversation, and its usage.
+
+`checkpoints` makes the snapshot that saves it."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -76,7 +78,10 @@ class AgentState:
         self.end_message(message)
 
     def end_message(self, message: Message, latency_ms: float | None = None) -> None:
-        """Append a message whose start was published to the conversation, and publish its end."""
+        """Append a message whose start was published to the conversation, and publish its end.
+
+        `latency_ms` is the time that the model took, for its entry; None: unknown, or not an answer.
+        """
         self.history.append(message, latency_ms=latency_ms)
         answer = message if isinstance(message, AssistantMessage) else None
         self.publisher.publish(
@@ -90,7 +95,10 @@ class AgentState:
 
     @contextmanager
     def limited_to(self, allowed: Callable[[str], bool] | None, provider: ModelProvider | None) -> Generator[None]:
-        """Hide the tools whose names are not allowed, and use another model, while the context is open."""
+        """Hide the tools whose names are not allowed, and use another model, while the context is open.
+
+        None for `allowed` hides none; None for `provider` keeps the model.
+        """
         before, others = self.provider, self.tools.only
         self.provider = provider or before
         self.tools.only = allowed if allowed is None or others is None else lambda name: allowed(name) and others(name)
@@ -104,7 +112,13 @@ class AgentState:
                 self.provider = before
 
     def set_mode(self, mode: PermissionMode, by: str) -> None:
-        """Change the permission mode, publish that, and judge the calls that wait for approval again."""
+        """Change the permission mode, publish that, and judge the calls that wait for approval again.
+
+        The mode in force changes nothing. `by` is who changes it, for the event.
+
+        Raises:
+            ConfigurationError: this agent has no permission policy, and `mode` is not `allow`.
+        """
         old = self.policy.mode
         if mode is not old:
             self.policy.set_mode(mode)
@@ -112,7 +126,7 @@ class AgentState:
             self.gate.reconsider()
 
     async def flush_events(self) -> None:
-        """Wait until what the next request must not contain before it is stored is stored: outcomes of effects."""
+        """Wait until the outcomes of effects are stored: no request may contain one that a crash could lose."""
         if self.config.before_requests is not None:
             await self.config.before_requests()
 
@@ -127,13 +141,16 @@ class AgentState:
         return self.history.knows_call(call_id) or self.config.call_owners.setdefault(call_id, own) != own
 
     def spend(self, usage: Usage, model: ModelInfo) -> float | None:
-        """Count the tokens of an answer by `model`, kept or not. Return its cost in dollars."""
+        """Count the tokens of an answer by `model`, kept or not. Return its cost in dollars; None if it is unknown."""
         cost = model.cost_of(usage)
         self.count(usage, cost, model.name)
         return cost
 
     def count(self, usage: Usage, cost: float | None, model: str) -> None:
-        """Add to the sums. A sub-agent passes them to its parent; the root agent publishes them."""
+        """Add tokens, and their cost in dollars (None: unknown), to the sums.
+
+        A sub-agent passes them to its parent; the root agent publishes them.
+        """
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
         # The root publishes one sum for all agents; a second one would count sub-agents twice.

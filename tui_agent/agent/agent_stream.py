@@ -114,8 +114,8 @@ class AgentStream(Generic[ReportT]):
     """A run that is read event by event: `async for event in loop.stream("…")`.
 
     Leaving the loop, by `break`, `return` or an exception, aborts the run, as `aclose` and cancelling the reader do. No
-    request goes out after that; the next `run` waits until the aborted one has left everything whole. A stream that was
-    left is over: reading it again yields nothing.
+    request goes out after that; the next `run` waits until the aborted one has ended. A stream that was left is over:
+    reading it again yields nothing.
 
     To read in several loops, hold the stream open with `async with`, or keep one iterator: `events = aiter(stream)`.
     Then the end of the block aborts, or the end of the last reference to the iterator. Close an async generator of your
@@ -156,7 +156,7 @@ class AgentStream(Generic[ReportT]):
         self._run.abandon()
 
     async def aclose(self) -> None:
-        """Abort the run if it is running, and wait until it has left everything whole."""
+        """Abort the run if it is running, and wait for its end; the conversation is then complete."""
         await self._run.aclose()
 
     def abort_unless_held_open(self) -> None:
@@ -238,7 +238,7 @@ class StreamedRun(Generic[ReportT]):
                 raise
 
     async def aclose(self) -> None:
-        """Cancel the run if it is running, and wait until it has left everything whole."""
+        """Cancel the run if it is running, and wait for its end; the conversation is then complete."""
         self._cut()
         await self._leave()
 
@@ -256,7 +256,7 @@ class StreamedRun(Generic[ReportT]):
                 self._loop.call_soon_threadsafe(self._cut)
 
     async def wait_for_cleanup(self) -> None:
-        """Wait until the run has left everything whole, if its reader has left it; else return at once."""
+        """Wait for the end of the run if its reader has left it; else return at once."""
         if self._is_abandoned and self._task is not None and not self._task.done():
             self._cut()
             await asyncio.wait((self._task,))

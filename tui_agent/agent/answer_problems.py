@@ -202,13 +202,13 @@ class RequestRepair:
         """Messages whose pictures are left out to find out if the server refuses them."""
 
     def prepare(self) -> None:
-        """Drop earlier reasoning if the server has refused it before."""
+        """Drop earlier reasoning if the server has refused it `_REFUSES_THINKING` times."""
         # After two refusals the server refuses always; asking it again would cost a request in each turn.
         if self._agent.thinking_refusals >= _REFUSES_THINKING:
             self._drop("thinking", self._all_with("thinking"))
 
     async def after(self, problem: ProviderError) -> bool:
-        """Change the conversation after a failed request; False if no change can help."""
+        """Change the conversation after a failed request; return True if it is worth another request."""
         # The trial was refused as well, so the pictures were not the reason.
         self.undo_trial()
         if self._is_too_long(problem):

@@ -55,7 +55,11 @@ def take_snapshot(agent: AgentState) -> AgentLoopSnapshot:
 
 
 async def save_checkpoint(agent: AgentState) -> None:
-    """Store a snapshot in the configured store, if there is one, and publish `checkpoint.saved` (S4-71)."""
+    """Store a snapshot in the configured store, if there is one, and publish `checkpoint.saved` (S4-71).
+
+    Raises:
+        Exception: anything that the store raises; nothing was published.
+    """
     store = agent.config.checkpoint
     if store is not None:
         key, snapshot = _key_of(agent), take_snapshot(agent)
@@ -119,7 +123,7 @@ class ResumedCalls:
             known: the known facts about calls without results at the end of the conversation, by id.
         """
         self.scheduler: ToolScheduler | None = None
-        """The scheduler of these calls, once they are taken up."""
+        """The scheduler of these calls; None until `execute` resumes them."""
         self._agent = agent
         self._known = known
 

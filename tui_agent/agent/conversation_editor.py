@@ -49,7 +49,7 @@ def needs_count(agent: AgentState) -> bool:
 
 
 async def count_request(agent: AgentState, request: ModelRequest) -> None:
-    """Have the endpoint count the tokens of the next request, if it can."""
+    """Have the endpoint count the tokens of the next request; if it cannot or fails, the estimate stays."""
     if isinstance(agent.provider, TokenCounter):
         with suppress(ProviderError):
             agent.history.record_actual_usage(await agent.provider.count_tokens(request) or 0)

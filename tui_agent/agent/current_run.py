@@ -1,7 +1,7 @@
 """The run in progress of an agent, the configuration of its sub-agents, and questions to the model beside a run.
 
-A streamed run may outlive its reader. A request beside the run is a question that belongs to no call, or an answer of
-the model for someone else.
+A streamed run may outlive its reader. `ask_user` asks a question that belongs to no call; `answer_beside` asks the
+model something outside the conversation.
 """
 
 import asyncio
@@ -123,7 +123,7 @@ def child_config(agent: AgentState, run: CurrentRun, agent_id: str, call_id: str
         agent: the parent.
         run: the parent's run, which the sub-agent's usage counts for.
         agent_id: the sub-agent's id.
-        call_id: the call that starts it.
+        call_id: the call that starts it; None if none does.
     """
     config = agent.config
 
@@ -160,7 +160,7 @@ def child_config(agent: AgentState, run: CurrentRun, agent_id: str, call_id: str
 
 
 async def ask_user(agent: AgentState, request: ApprovalRequest) -> ApprovalDecision:
-    """Ask a question through the agent's gate. Without an approver the answer is `deny`."""
+    """Ask a question through the agent's gate and wait for the answer; see `ApprovalGate.ask`."""
     return (await agent.gate.ask(request, agent.publisher)).decision
 
 
@@ -172,6 +172,8 @@ async def answer_beside(
     take: Callable[[StreamEvent], object],
 ) -> SideAnswer:
     """Ask the model once, without retries, and count the usage for the agent and its run.
+
+    `provider` is the model (None: the agent's); `take` receives the events of the response, also of one that fails.
 
     Raises:
         ProviderError: the model did not answer, or the budget of the run is used up.

@@ -98,7 +98,7 @@ class AgentBoundTool(Tool):
 
     @abstractmethod
     def bound_to(self, agent: AgentLoop) -> Tool:
-        """Return the same tool for another agent."""
+        """Return a new tool of this kind that belongs to `agent`; this one stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +215,9 @@ async def consolidate(
         context: the conversation they start with.
         request: the instruction for the sub-agent that combines the results.
         rounds: rounds of work; from the second on, each sub-agent gets the results of all.
-        judge: called after each round but the last; True ends the work early. Its exceptions are not caught.
-        cancellation: aborts all of them.
+        judge: called after each round but the last; True ends the work early. Its exceptions are not caught. None: all
+            rounds are done.
+        cancellation: aborts all of them once it is cancelled; None: nothing does.
 
     Raises:
         ConfigurationError: see `delegate`, or `rounds` is less than 1; nothing was started.

@@ -1,8 +1,7 @@
-"""Publishes the agent's events with their origin, the status that follows from them, and the time spent waiting for the
-user.
+"""Publisher of an agent's events, the fold of its status from them, and the clock of its waits for approval.
 
-The status is folded from the events alone; the status bar, the terminal's title and the headless stream all read the
-same `status.changed`.
+The status depends on the events alone; the status bar, the terminal's title and the headless stream all read the same
+`status.changed`.
 """
 
 import time
@@ -133,8 +132,8 @@ class ApprovalWaitClock:
     def __init__(self, above: "ApprovalWaitClock | None" = None, *, now: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
-            above: the clock of the parent agent.
-            now: returns the time in seconds.
+            above: the clock of the parent agent, which counts these waits, too; None: there is no parent.
+            now: returns the seconds of a clock that never goes back, of any origin.
         """
         self._above = above
         self._now = now
@@ -148,7 +147,7 @@ class ApprovalWaitClock:
         return (self._total + (self._now() - self._since if self._open else 0.0)) * 1000
 
     def note(self, event: AgentEvent) -> None:
-        """Take the next event of the agent."""
+        """Start or stop the clock if the event opens or resolves a request for approval."""
         if isinstance(event, ApprovalRequested):
             self._begin()
         elif isinstance(event, ApprovalResolved):
@@ -183,7 +182,7 @@ class EventPublisher:
         self._status = status_of(self._state)
 
     def move(self, *, run_id: str | None, turn: int | None = None, step: int | None = None) -> None:
-        """Set the origin of the following events."""
+        """Set run, turn and step of the following events; None: they belong to none."""
         self.origin = replace(self.origin, run_id=run_id, turn=turn, step=step)
 
     def publish(self, event: AgentEvent) -> None:

@@ -47,7 +47,7 @@ class PromptCheck:
 
 
 class RunHooks(Protocol):
-    """Hooks of one agent. One that raises has no answer, which is published."""
+    """Hooks of one agent. If one raises, the agent publishes a warning and continues as without an answer."""
 
     async def check_prompt(self, message: UserMessage, /) -> PromptCheck:
         """Check a message of the user before it becomes part of the conversation."""
@@ -63,15 +63,15 @@ class RunHooks(Protocol):
         ...
 
     async def before_compaction(self, trigger: Literal["automatic", "manual"], focus: str, /) -> None:
-        """Note that the conversation is about to be compacted."""
+        """Note that the conversation is about to be compacted; `focus` is what the user wants kept, or empty."""
         ...
 
     async def after_compaction(self) -> str | None:
-        """Return a text for the model that follows a compaction."""
+        """Return a text for the model that follows a compaction; None or empty: none."""
         ...
 
     def for_sub_agent(self, agent_id: str, /) -> "RunHooks | None":
-        """Return the hooks of a sub-agent."""
+        """Return the hooks of a sub-agent; None: it has none."""
         ...
 
 
@@ -235,7 +235,11 @@ def expect_guardrail(name: str, guardrail: Guardrail) -> None:
 async def first_trip(
     guardrails: Iterable[Guardrail], context: GuardrailContext, publish: Callable[[AgentEvent], None]
 ) -> str | None:
-    """Call the guardrails of the context's kind in order; return the reason of the first tripwire, if any."""
+    """Call the guardrails of the context's kind in order, and publish those that do not pass.
+
+    Returns:
+        The reason of the first tripwire, after which no guardrail is called; None if there was none.
+    """
     for guardrail in guardrails:
         trip = await _trip_of(guardrail, context)
         if trip is None:
@@ -286,11 +290,11 @@ class AgentToolGuardrails:
         self._publisher = publisher
 
     async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
-        """Check a call, with the arguments in effect."""
+        """Check a call, with the arguments in effect; None: it passes."""
         return await self._first_trip("tool_input", call.model_copy(update={"arguments": arguments}), None)
 
     async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
-        """Check the result of a call."""
+        """Check the result of a call; None: it passes."""
         return await self._first_trip("tool_output", call, result)
 
     async def _first_trip(self, kind: GuardrailKind, call: ToolCall, result: ToolResult | None) -> GuardrailTrip | None:

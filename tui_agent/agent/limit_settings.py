@@ -100,15 +100,16 @@ class RetryPolicy:
             expect_seconds(f"RetryPolicy.{name}", getattr(self, name), or_zero=True)
 
     def most_attempts(self, failure: ProviderError) -> int:
-        """Attempts in all after a failure of this kind."""
+        """Return the most attempts, the first included, for a request that failed like this."""
         # A status other than 200 is an answer, if only one of a gateway.
         is_silence = failure.kind == "timeout" and failure.status in (None, 200)
         return min(self.max_attempts, self.max_silent_attempts) if is_silence else self.max_attempts
 
     def wait_before(self, attempt: int, failure: ProviderError) -> float | None:
-        """Seconds to wait before attempt number `attempt` (from 2) after `failure`; None: do not try again.
+        """Return the seconds to wait before attempt number `attempt` (from 2) after `failure`; None: do not try again.
 
-        A request that the server refused is never sent again. A `retry-after` of the server is respected.
+        A request that the server refused is never sent again, nor one whose `retry-after` exceeds
+        `longest_retry_after`; a shorter one is respected.
         """
         if not failure.retryable or attempt > self.most_attempts(failure):
             return None

@@ -61,7 +61,8 @@ class AgentLoop:
         """Build the agent and publish `agent.created` (S4-33).
 
         Raises:
-            ConfigurationError: two tools have the same name, or `config` is not an AgentLoopConfig.
+            ConfigurationError: two tools have the same name, agent, tools and policy work in different directories, or
+                `config` is not an AgentLoopConfig.
         """
         expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
         self._agent = agent = make_agent(config)
@@ -286,6 +287,9 @@ class AgentLoop:
         """Queue a notice of the program for the model, which reads it with its next request; return it as queued.
 
         Unlike a steering message, it skips no calls and withdraws no questions. It starts no run.
+
+        Raises:
+            ConfigurationError: the text is empty.
         """
         return self._queue(text, "notice")
 
@@ -324,7 +328,8 @@ class AgentLoop:
     def abort(self, reason: str = "aborted") -> None:
         """End the run and those of its sub-agents now: the stream is closed and the calls are cancelled.
 
-        The text so far is kept, every call gets a result, and queued messages stay queued.
+        Returns at once; does nothing without a run. The text so far is kept, every call gets a result, and queued
+        messages stay queued.
         """
         self._run.abort(reason)
         for child in self._running:
@@ -334,7 +339,7 @@ class AgentLoop:
         """Cancel one call of this agent or of a sub-agent. The run continues, and the model reads the reason.
 
         Returns:
-            False if the call has ended or is unknown.
+            False if the call has ended, is being stopped already, or is unknown.
         """
         return self._run.cancel_call(call_id, reason) or any(
             child.cancel_call(call_id, reason) for child in self._running
@@ -420,9 +425,9 @@ class AgentLoop:
     # --- beside the conversation --------------------------------------------------------------------------------------
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask the user a question that belongs to no call, and wait for the answer, without a time limit.
+        """Ask the user a question that belongs to no call, and wait for the answer.
 
-        Without an approver, the answer is `deny` at once.
+        It is `deny` after the gate's `timeout`, and at once if neither an approver nor a front end can answer.
         """
         return await ask_user(self._agent, request)
 
@@ -507,7 +512,7 @@ class AgentLoop:
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:
-        """Return an agent with this configuration."""
+        """Return an agent with this configuration; it publishes and raises what the class does."""
         return cls(config)
 
     # --- sub-agents ---------------------------------------------------------------------------------------------------
@@ -515,7 +520,8 @@ class AgentLoop:
     def child_config(self, agent_id: str, call_id: str | None) -> AgentLoopConfig:
         """Return the configuration of a sub-agent: the same model, tools, permissions, gate and bus, one level deeper.
 
-        Its usage counts here, too. The caller chooses its conversation, its system prompt and its limits.
+        Its usage counts here, too. The caller chooses its conversation, its system prompt and its limits. `call_id` is
+        the call that starts it; None if none does.
         """
         return child_config(self._agent, self._run, agent_id, call_id)
 
@@ -528,7 +534,7 @@ class AgentLoop:
             yield
         finally:
             del self._children[agent_id]
-            # What it did not read is the user's word all the same, so this agent gets it.
+            # The user sent them for this work, so this agent gets those that were not read.
             child.message_queues[0].move_to(self._agent.queue)
             child.destroy("done")
 

@@ -324,9 +324,10 @@ _LISTS: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def expect_provider(name: str, provider: object) -> None:
-    """
+    """Check that an object is a model provider; `name` is the option that the error names.
+
     Raises:
-        ConfigurationError: it is not a model provider.
+        ConfigurationError: it is not.
     """
     wanted = "a model provider, such as AnthropicProvider(…) or ScriptedProvider(…)"
     expect_members(name, provider, ("model", "stream"), wanted)

@@ -332,7 +332,11 @@ def _message(state: StepState, content: list[AssistantBlock], stop_reason: StopR
 
 
 async def read_stream(stream: AsyncIterator[StreamEvent], take: Callable[[StreamEvent], object]) -> None:
-    """Read a provider's stream to its end, and close it in any case: an open one holds its connection."""
+    """Read a provider's stream to its end, call `take` with each event, and close it in any case.
+
+    Raises:
+        Exception: anything that the stream or `take` raises.
+    """
     try:
         async for event in stream:
             take(event)

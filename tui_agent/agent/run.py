@@ -56,7 +56,7 @@ class Repetition:
     _steps: list[str] = field(default_factory=list[str])
 
     def note(self, answer: AssistantMessage, results: Sequence[ToolResultMessage]) -> int:
-        """Add one step with calls and return `rounds`."""
+        """Add one step with calls and return `rounds`: 1 for a step that repeats nothing."""
         self._steps.append(_fingerprint(answer, results))
         self.tools = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls))
         before = self.rounds
@@ -117,7 +117,7 @@ class RunLimits:
         return config.budget.overrun(self._tally) or (above() if above is not None else None)
 
     def nudge(self) -> None:
-        """Append a message behind the results that tells the model it is repeating itself."""
+        """If the model has just repeated itself `nudge_at` times, publish that and append a message that says so."""
         limits, repetition = self._agent.config.repetition, self._repetition
         if limits is not None and repetition.grew and repetition.rounds == limits.nudge_at:
             self._agent.publisher.publish(LoopDetected(tool=repetition.tools, count=repetition.rounds, action="nudge"))
@@ -226,7 +226,7 @@ class AgentRun:
             self._stop_tokens.now.cancel(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Cancel one call; the run continues. False if the call has ended or is unknown."""
+        """Cancel one call; the run continues. False if the call has ended, is being stopped already, or is unknown."""
         return self._active_scheduler is not None and self._active_scheduler.cancel_call(call_id, reason)
 
     def extend_call(self, call_id: str, seconds: float) -> float | None:
@@ -239,7 +239,7 @@ class AgentRun:
         return scheduler.extend_call(call_id, seconds) if scheduler is not None else None
 
     def count(self, usage: Usage, cost: float | None) -> None:
-        """Add the usage of a sub-agent to that of this run."""
+        """Add the usage of a sub-agent, and its cost in dollars (None: unknown), to that of this run."""
         self._tally.spend(usage, cost)
 
     def overrun(self) -> str | None:

@@ -111,7 +111,7 @@ class MessageDelivery:
         """Call a system text that is a function; the layer changes only if the text did (S4-36).
 
         Returns:
-            Why it failed, if it did.
+            Why it failed; None if it did not.
 
         Raises:
             OperationCancelledError: the run was stopped first.
@@ -160,7 +160,13 @@ class MessageDelivery:
         return (allowed, *(user_message(text, "notice") for text in check.notices))
 
     async def deliver(self, boundary: str) -> bool:
-        """Append the queued messages that were taken; False if there were none or all were rejected."""
+        """Append the queued messages that were taken; False if there were none or all were rejected.
+
+        `boundary` names this point of the run in `steering.delivered`.
+
+        Raises:
+            OperationCancelledError: the run must end; messages that were not delivered stay taken.
+        """
         queue, delivered = self._agent.queue, False
         if queue.taken:
             # A rewind to before the message must not undo what was done before it.

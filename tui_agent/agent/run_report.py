@@ -56,7 +56,7 @@ class RunTally:
     _waited_before: float = 0.0
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """Count one answer's tokens, kept or not."""
+        """Count one answer's tokens, kept or not, and its cost in dollars; None: unknown."""
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
 

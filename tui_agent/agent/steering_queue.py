@@ -71,7 +71,10 @@ class SteeringQueue:
         return next((message for message in self.all if message.id == message_id), None)
 
     def drop(self, message_id: str, reason: str = "recalled") -> UserMessage | None:
-        """Remove a message and return it; None if it is unknown or already part of the conversation."""
+        """Remove a message, publish that with the reason, and return it.
+
+        None if it is unknown or already part of the conversation.
+        """
         message = self.find(message_id)
         if message is not None:
             self._queue_of(message).remove(message)
@@ -81,7 +84,10 @@ class SteeringQueue:
         return message
 
     def hold(self, message_id: str) -> UserMessage | None:
-        """Begin an edit: return a waiting message, which keeps its place and is not delivered until `release`."""
+        """Begin an edit: return a waiting message, which keeps its place and is not delivered until `release`.
+
+        None if it is held already, delivered, or unknown.
+        """
         message = self.find(message_id)
         if message is None or message_id in self._held:
             return None
@@ -109,14 +115,20 @@ class SteeringQueue:
         return message
 
     def insert(self, message: UserMessage, position: int) -> UserMessage:
-        """Put a message that was dropped back into its queue, at a position of all its messages."""
+        """Put a message that was dropped back into the queue of its kind, before the message at `position`, from 0.
+
+        Follow-ups that were taken stay in front; a position past the end appends.
+        """
         queue = self._queue_of(message)
         queue.insert(max(position, self._first_free(queue)), message)
         self._placed(message)
         return message
 
     def move(self, message_id: str, rows: int) -> bool:
-        """Move a message down, or up if `rows` is negative, within its kind; False if it cannot move."""
+        """Move a message `rows` places down, or up if negative, within its kind, at most to the end of its queue.
+
+        False if it does not move: it is at the end, a follow-up that was taken, or unknown.
+        """
         message = self.find(message_id)
         if message is None:
             return False
@@ -154,16 +166,23 @@ class SteeringQueue:
         return any(message.kind == "steer" for message in self._ready(self._steers))
 
     def take_steers(self) -> tuple[UserMessage, ...]:
-        """Take all steering messages that were not taken yet. Only one owner polls, so none is delivered twice."""
+        """Take all steering messages and notices that were not taken yet, in order; `commit` each, or `requeue` them.
+
+        Only one owner polls, so none is delivered twice.
+        """
         return self._take(message for message in self._ready(self._steers) if message.id not in self._taken)
 
     def take_follow_up(self) -> tuple[UserMessage, ...]:
-        """Take the next follow-up, alone: each is a turn of its own."""
+        """Take the next follow-up, alone: each is a turn of its own. Empty if none waits."""
         ready = self._ready(self._follow_ups)
         return self._take(islice((message for message in ready if message.id not in self._taken), 1))
 
     def commit(self, message: UserMessage, boundary: str) -> None:
-        """Remove a taken message, which is part of the conversation now, and publish its delivery."""
+        """Remove a taken message, which is part of the conversation now, and publish its delivery at `boundary`.
+
+        Raises:
+            ValueError: the message is not queued as it is.
+        """
         self._queue_of(message).remove(message)
         self._taken.remove(message.id)
         self._publish(

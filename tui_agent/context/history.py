@@ -241,7 +241,10 @@ class ConversationHistory:
         return self._anchor_index >= 0 and self._is_counted
 
     def record_actual_usage(self, input_tokens: int) -> None:
-        """Anchor the estimate: the provider counted `input_tokens` for everything so far (S4-22)."""
+        """Anchor the estimate: the provider counted `input_tokens` for everything so far (S4-22).
+
+        Without messages, and for 0 or less, nothing changes.
+        """
         if not self._entries or input_tokens <= 0:
             return
         self._anchor_tokens, self._is_counted = input_tokens, True
@@ -251,7 +254,8 @@ class ConversationHistory:
     def assume_tokens(self, tokens: int, length: int | None = None) -> None:
         """Estimate the first `length` messages, by default all, at `tokens` until a provider counts them.
 
-        Keeps what earlier counts told about a conversation that was compacted: characters alone may say a hundredth.
+        After a compaction, earlier counts stay the better estimate: one from characters may be a hundredth of them. A
+        `length` of 0, or of more than there are, changes nothing.
         """
         length = len(self._entries) if length is None else length
         if 0 < length <= len(self._entries):
@@ -301,8 +305,11 @@ class ConversationHistory:
         self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
 
     def drop_open_step(self) -> int:
-        """Remove the last answer and its results if one of its calls has no result; return the number of messages
-        removed."""
+        """Remove the last answer and its results if one of its calls has no result.
+
+        Returns:
+            The number of messages removed; 0 if no call was open.
+        """
         if not self.open_calls:
             return 0
         entries = list(self._entries)
@@ -354,6 +361,11 @@ class ConversationHistory:
         """Return the conversation of a snapshot: the `import` of S4-25, a reserved word in Python.
 
         Also reads older snapshots with a plain `system` (S4-26).
+
+        Args:
+            snapshot: a result of `export`.
+            id: another id; None: that of the snapshot.
+            registry: the layers; None: those of the snapshot.
         """
         if registry is None:
             layers = snapshot.registry.layers if snapshot.registry else ()

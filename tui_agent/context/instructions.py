@@ -42,8 +42,8 @@ _SHOWN_FOLDERS = frozenset((".agents", ".claude", ".github", ".tui-agent"))
 def load_instructions(user_dir: Path | None, working_dir: Path) -> tuple[ContextLayer, ...]:
     """Read the instruction files that apply in `working_dir`, one layer a file. Blocks: call it in a thread.
 
-    Order: `user_dir`, then each directory from the repository root down to `working_dir`; outside a repository only
-    `working_dir`. The layer of an unreadable file contains the error. Never raises.
+    Order: `user_dir` (None: nothing of the user), then each directory from the repository root down to `working_dir`;
+    outside a repository only `working_dir`. The layer of an unreadable file contains the error. Never raises.
     """
     own = load_own_instructions(user_dir) if user_dir else ()
     return (*own, *load_project_instructions(working_dir, own))

@@ -74,7 +74,7 @@ class ContextRegistry:
 
     @property
     def parent(self) -> "ContextRegistry | None":
-        """The registry whose layers lie below this one's."""
+        """The registry whose layers lie below this one's; None: there is none."""
         return self._parent
 
     def set(self, layer: ContextLayer) -> bool:
@@ -100,13 +100,18 @@ class ContextRegistry:
         return layer
 
     def get(self, name: str) -> ContextLayer | None:
-        """Return the effective layer of a name: this registry's, else the nearest ancestor's."""
+        """Return the effective layer of a name: this registry's, else the nearest ancestor's; None if none has it."""
         if name in self._layers:
             return self._layers[name]
         return self._parent.get(name) if self._parent else None
 
     def layers(self, tag: str | None = None, *, include_parent: bool = True) -> tuple[ContextLayer, ...]:
-        """Return the effective layers, sorted by priority, then time of change, then name (S4-28)."""
+        """Return the effective layers, sorted by priority (lowest first), then time of change, then name (S4-28).
+
+        Args:
+            tag: only layers with this tag; None: all.
+            include_parent: False to leave out the layers of ancestors.
+        """
         in_force = self._in_force(include_parent)
         chosen = (
             (layer.priority, changed_at, layer.name, layer)
@@ -224,7 +229,7 @@ DYNAMIC_PRIORITY = 100
 
 
 def write_layer(registry: ContextRegistry, name: str, text: str, owner: str) -> bool:
-    """Set a reserved layer, or remove it if `text` is empty. Return True if anything changed.
+    """Set a reserved layer for an `owner`, or remove it if `text` is empty. Return True if anything changed.
 
     Raises:
         KeyError: `name` is not one of the reserved layers.

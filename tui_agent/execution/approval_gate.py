@@ -103,9 +103,14 @@ class ApprovalGate:
     ) -> bool:
         """Answer a question for the user, for a front end that can no longer ask the user, or for a hook.
 
+        Args:
+            request_id: the question.
+            decision: the answer.
+            by: `user`; `nobody` for a front end that has lost its user; `policy` for a hook.
+
         Returns:
-            True for the first answer to a waiting question; any other answer changes nothing, and neither does one of
-            a hook to a question of the agent.
+            True if the answer counts. False, and nothing changes: the question is unknown or already answered, an
+            approver answers in place of `nobody`, or a hook answers what only the user may.
         """
         if by == "nobody" and self.approver is not None and not self.interactive:
             # The approver is being asked instead, and the call is denied if it has no answer.
@@ -134,12 +139,13 @@ class ApprovalGate:
         """Ask one question and wait for its answer.
 
         The order is that of S4-71: pending < `approval.requested` < `on_request` < answer < no longer pending <
-        `approval.resolved`. If the wait is cancelled, the question is resolved as denied and the cancellation raised.
+        `approval.resolved`. After `timeout` seconds, or if no one can answer, the answer is `deny`. If the wait is
+        cancelled, the question is resolved as denied and the cancellation raised.
 
         Args:
             request: the question.
             publisher: publishes its events.
-            judge: judges the call again, for `reconsider`.
+            judge: judges the call again, for `reconsider`; None: only an answer ends the wait.
             may_store: returns True if a rule that the request does not offer may be stored.
         """
         question = _Question(request, judge)
@@ -220,7 +226,10 @@ def _nobody(request: ApprovalRequest, why: str) -> str:
 
 
 def rule_to_store(request: ApprovalRequest, decision: ApprovalDecision, may_store: Callable[[str], bool]) -> str | None:
-    """Return the rule that an answer stores; for an edited call it is known only after a new judgement."""
+    """Return the rule that an answer stores; None if it is for once only, or names a rule that may not be stored.
+
+    None also for an edited call, whose rule is known only after a new judgement.
+    """
     rule = decision.rule
     is_edited = decision.input is not None and request.changes is None
     if decision.scope == "once" or is_edited:
@@ -318,7 +327,7 @@ def with_identities(paths: Iterable[str]) -> tuple[JudgedTarget, ...]:
 
 
 def replaced_paths(targets: Iterable[JudgedTarget]) -> list[str]:
-    """Return the paths at which there is something else now, or nothing."""
+    """Return the paths whose file, as it was identified, has been replaced or removed since."""
     return [
         path for target in targets for path, device, inode in target.identities if identity_of(path) != (device, inode)
     ]

@@ -133,7 +133,7 @@ class ToolExecutor:
 
     def publishing_to(self, bus: Publisher, *, agent: str, judges: bool = True) -> "ToolExecutor":
         """Return a copy for calls that the model did not make: with another bus, another agent name in its approval
-        requests, and all effects of a call published before its end. Unless it `judges`, it has no permissions."""
+        requests, and all effects of a call published before its end. With `judges=False`, no policy checks them."""
         other = copy(self)
         other.services = replace(self.services, publisher=bus, agent=agent, waits_for_effects=False)
         # What the user typed needs no permission; hooks and guardrails still see it.
@@ -163,7 +163,7 @@ class ToolExecutor:
         )
 
     def publish_queued(self, state: CallState, early: Verdict | None = None) -> None:
-        """Publish that a call was received and, if its early verdict is known, whether the user will be asked."""
+        """Publish that a call was received and whether the user will be asked; None for `early`: that is not known."""
         call, prepared = state.received.call, state.prepared
         # A guess would be worse than silence: a front end shows a question that never comes.
         known = self.services.policy is None or early is not None
@@ -180,11 +180,10 @@ class ToolExecutor:
         self.services.publisher.publish(queued)
 
     def early_verdict(self, state: CallState) -> Verdict | None:
-        """Judge a call that could start while the model still streams: valid and, unless all may, harmless or in a
-        trial.
+        """Return the verdict on a call while the model still streams; an allowed one starts at once.
 
-        An allowed one starts at once. None: the call has to wait, and is judged at its turn by the rules, the mode and
-        the files of that moment.
+        None: the call waits, and is judged at its turn by the rules, the mode and the files of that moment. It is
+        invalid, must run alone, or may change something outside a trial although `stream_tools` is not `allowed`.
         """
         options, policy, prepared = self.services.options, self.services.policy, state.prepared
         # The other strategies order the whole message, which is not known yet.

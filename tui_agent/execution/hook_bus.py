@@ -83,7 +83,7 @@ class HookBus:
             ConfigurationError: the timeout is not a number of seconds.
         """
         self.timeout = _usable(timeout)
-        """Seconds that a hook without a timeout of its own may take."""
+        """Seconds that a hook without a timeout of its own may take; None: no limit."""
         self.events: set[str] = set()
         """Events with at least one hook."""
         self._hooks: dict[str, list[Hook]] = {event: [] for event in _EVENTS}

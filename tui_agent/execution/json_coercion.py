@@ -42,7 +42,10 @@ def fit_for_journal(result: ToolResult) -> ToolResult:
 
 
 def plain(value: JsonObject) -> JsonObject:
-    """Return a copy as JSON: sets become lists, other values text. Lone surrogates are replaced."""
+    """Return a copy as JSON: sets become lists, other values text. Lone surrogates are replaced.
+
+    An object that contains itself or nests too deeply becomes `{"value": …}` with its shortened `repr`.
+    """
     try:
         text = replace_lone_surrogates(json.dumps(value, ensure_ascii=False, default=_as_json))
         made = json.loads(text, parse_constant=str)

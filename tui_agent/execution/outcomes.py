@@ -81,7 +81,7 @@ class Outcome:
 
 
 def failure(status: ToolStatus, text: str, error_kind: str | None = None) -> Outcome:
-    """Return an outcome whose result is one error text."""
+    """Return an outcome whose result is one error text; `error_kind` classifies it for programs, None: not at all."""
     return Outcome(status, ToolResult.of_text(text, is_error=True), error_kind)
 
 
@@ -131,13 +131,26 @@ def skip_tool_call(
 
 
 def sibling_failed(name: str, call_id: str, *, started: bool) -> Outcome:
-    """Return the outcome of a call stopped because another one failed whose tool declares the others pointless."""
+    """Return the outcome of a call stopped because another one failed whose tool declares the others pointless.
+
+    Args:
+        name: the tool of the call that failed.
+        call_id: the call that failed.
+        started: True if the stopped call had started.
+    """
     what, kind = (_HALF_DONE, "cancelled") if started else ("The call was not run.", "skipped_sibling")
     return failure("cancelled", f"{_SIBLING_FAILED}: {name} ({call_id}). {what}", kind)
 
 
 def skipped_on_request(status: ToolStatus, text: str, result: ToolResult | None, *, is_error: bool) -> Outcome:
-    """Return the outcome of a call that a hook or the user skipped; a supplied result is not an error (S4-58)."""
+    """Return the outcome of a call that a hook or the user skipped; a supplied result is not an error (S4-58).
+
+    Args:
+        status: who skipped it.
+        text: the result for the model if none was supplied.
+        result: the supplied result; None: `text` is the result.
+        is_error: True if `text` is an error.
+    """
     if result is not None:
         return replace(overridden(result), status=status)
     return Outcome(status, ToolResult.of_text(text, is_error=is_error))
@@ -163,7 +176,7 @@ def invalid(text: str) -> Outcome:
 
 
 def output_limit(*, started: bool = False) -> Outcome:
-    """Return the outcome of a call whose message was cut off."""
+    """Return the outcome of a call whose message was cut off; `started` if it ran already."""
     what = f"Stopped while it ran. {_HALF_DONE} The" if started else "Not run: the"
     return failure(
         "output_limit",
@@ -197,7 +210,10 @@ def timed_out(name: str, seconds: float) -> Outcome:
 
 
 def crashed(name: str, crash: Crash, traceback: str) -> Outcome:
-    """Return the outcome of a tool that raised: its message, and its traceback as the option says (S0-37)."""
+    """Return the outcome of a tool that raised: its message, and its traceback as the option says (S0-37).
+
+    `traceback` is the option `error_traceback`: `details` keeps it from the model, `model` shows it, `none` drops it.
+    """
     error = crash.error
     if isinstance(error, asyncio.CancelledError):
         return failure("cancelled", f"Tool {name} cancelled itself.", "cancelled")
@@ -214,7 +230,7 @@ def crashed(name: str, crash: Crash, traceback: str) -> Outcome:
 
 
 def cancelled(reason: str, *, started: bool) -> Outcome:
-    """Return the outcome of a call that was cancelled while it waited or ran."""
+    """Return the outcome of a call that was cancelled while it waited or, if `started`, ran."""
     words = f"Cancelled: {reason.rstrip('.')}." if reason and reason != "cancelled" else "Cancelled."
     what = _HALF_DONE if started else "The call was not run."
     kind = NOT_BEGUN if reason.startswith(PROGRAM_QUIT) and not started else "cancelled"
@@ -263,7 +279,7 @@ def left_running(outcome: Outcome) -> Outcome:
 def with_partial(outcome: Outcome, partial: ToolResult) -> Outcome:
     """Return the outcome of a call that was stopped and still returned a result, which the model also reads.
 
-    The result cannot end the run, because the call did not end by itself.
+    An empty result changes nothing. The result cannot end the run, because the call did not end by itself.
     """
     if not partial.content and partial.details is None:
         return outcome

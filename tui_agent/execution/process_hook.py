@@ -289,7 +289,8 @@ class ProcessHook:
         """Return its answer about a call that is about to be judged.
 
         Raises:
-            UnusableAnswerError: its answer cannot be used.
+            UnusableAnswerError: its answer or its exit code cannot be used.
+            OSError: the command cannot be started.
         """
         request = _question("before_tool", question.call.id, question.call.name, question.arguments)
         code, answer, reason = await self._answer(request)
@@ -317,7 +318,8 @@ class ProcessHook:
         """Return its replacement for a result; None: the result stays.
 
         Raises:
-            UnusableAnswerError: its answer cannot be used.
+            UnusableAnswerError: its answer or its exit code cannot be used.
+            OSError: the command cannot be started.
         """
         result = question.result
         request = _question("after_tool", question.call.id, question.call.name, question.arguments)
@@ -328,10 +330,11 @@ class ProcessHook:
         return as_tool_result(answer["result"]) if "result" in answer else None
 
     async def observe(self, question: EndedCall) -> None:
-        """Notify it that a call is over.
+        """Notify it that a call is over, and wait for its end; its answer has no effect.
 
         Raises:
             UnusableAnswerError: it failed.
+            OSError: the command cannot be started.
         """
         ended = question.ended
         request = _question("after_tool_observer", ended.call_id, ended.name, question.arguments)

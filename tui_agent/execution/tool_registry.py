@@ -165,7 +165,8 @@ def from_function(
     function works, too, but blocks the event loop while it runs.
 
     It may return a `ToolResult`, text, blocks, `{"content": …, "details": …}`, `{"data": …}`, an object with those
-    attributes, or any JSON value. `concurrency_safe` None means the same as `read_only`.
+    attributes, or any JSON value. `concurrency_safe` None means the same as `read_only`, `input_schema` None: any
+    object. A `timeout` is in seconds; None: no limit.
 
     Raises:
         ConfigurationError: the timeout or the mode is invalid, or the function has neither form.
@@ -313,7 +314,7 @@ class ToolRegistry:
         self._all.pop(name, None)
 
     def find(self, name: str) -> Tool | None:
-        """Return the tool with exactly this name, or None (S2-16)."""
+        """Return the tool with exactly this name; None if it does not exist or `only` hides it (S2-16)."""
         return self._tools.get(name)
 
     def nearest(self, name: str, count: int = 3) -> tuple[str, ...]:
@@ -334,7 +335,7 @@ class ToolRegistry:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all tools, in order."""
+        """Names of all tools that `only` does not hide, in order."""
         return tuple(self._tools)
 
     def __iter__(self) -> Iterator[Tool]:

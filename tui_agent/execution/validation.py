@@ -132,7 +132,9 @@ def _pydantic_line(detail: dict[str, Any], schema: JsonObject) -> str:
 
 
 def schema_complaints(schema: JsonObject, value: Any, whole: str = "the answer") -> list[str]:
-    """Return one line for each mismatch of a value with a schema, with its path; `whole` names the value itself.
+    """Return one line for each mismatch of a value with a schema, sorted by path; empty if it matches.
+
+    Each line begins with the path of the mismatch; `whole` names the value itself.
 
     Raises:
         Exception: the schema cannot be used.

@@ -33,7 +33,10 @@ MediaCheck = Callable[[ImageBlock | DocumentBlock], Awaitable[UserBlock]]
 
 
 def result_of(server: str, answer: types.CallToolResult, contradiction: str = "") -> ToolResult:
-    """Return the result of a call; the model also reads how it contradicts what the server claims about it."""
+    """Return the result of a call.
+
+    `contradiction` says how it contradicts the server's schema, for the model to read; empty: it does not.
+    """
     blocks: list[UserBlock] = list(blocks_of(answer.content))
     structured: object = answer.structured_content
     as_json = "" if structured is None else json.dumps(structured, ensure_ascii=False, default=str)

@@ -166,7 +166,7 @@ class ClientCallbacks:
     async def elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        """Ask the user to fill in a form or to open a page."""
+        """Ask the user to fill in a form or to open a page; return an error if the server may not ask now."""
         try:
             answer = await self.ask(self._question(params))
         except ValueError as error:
@@ -176,7 +176,7 @@ class ClientCallbacks:
     async def sample(
         self, context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        """Ask the model, after the user."""
+        """Ask the model, if the user allows it; return an error if not, or if the requests to the server end before."""
         sample = self._questions.sample
         assert sample is not None
         try:

@@ -76,7 +76,7 @@ class TokenFile:
             context.oauth_metadata = OAuthMetadata.model_validate(self._values["metadata"]) if self._values else None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the stored tokens."""
+        """Return the stored tokens; None if there are none, or if they are not valid."""
         with suppress(ValidationError, KeyError):
             return OAuthToken.model_validate(self._values["tokens"])
         return None
@@ -116,7 +116,11 @@ class SignIn:
         self._answer: asyncio.Future[AuthorizationCodeResult] | None = None
 
     async def show(self, url: str) -> None:
-        """Keep the page of the sign-in."""
+        """Keep the address of the sign-in page for `wait`, which shows it; opens nothing.
+
+        Raises:
+            SignInError: it is not a plain web address.
+        """
         try:
             self._url = checked_url(url)
         except ValueError as error:
@@ -145,7 +149,9 @@ class SignIn:
             raise self._failed(str(error)) from error
 
     def receive(self, target: str) -> bool:
-        """Take the target or address of the redirect; return False if it is not an answer.
+        """Pass the answer in the target or address of a redirect to `wait`; return False if it has none.
+
+        Only the first answer counts.
 
         Raises:
             ForeignAnswerError: it is the answer of another sign-in; this one still waits.
@@ -168,7 +174,7 @@ class SignIn:
         return True
 
     def fail(self, problem: str) -> None:
-        """End the sign-in."""
+        """Make `wait` raise a `SignInError` with this text; does nothing once there is an answer."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(SignInError(problem))
 
@@ -221,7 +227,10 @@ async def signing_in(
 
 
 def stored_sign_in(url: str, store: TokenStore) -> OAuthClientProvider | None:
-    """Return the authentication with stored tokens; None if there are none."""
+    """Return the authentication with stored tokens; None if there are none. Blocks.
+
+    Once they can no longer be refreshed, requests raise `SignInError`.
+    """
     files = TokenFile(store, begins_anew=False)
     if files.is_empty:
         return None

@@ -108,12 +108,12 @@ def variables_of(server: ToolServer) -> tuple[str, ...]:
 
 
 def editor_variables(root: Path) -> dict[str, str]:
-    """Return the variables of other programs that no environment has."""
+    """Return the values, for a workspace, of variables that only other programs set, such as `workspaceFolder`."""
     return {name: value(root) for name, value in _EDITOR_VARIABLES.items()}
 
 
 def secret_variables(server: ToolServer) -> tuple[str, ...]:
-    """Return those whose use says that they are secrets: for a token, a header or variable with such a name."""
+    """Return the variables of a server whose use marks them as secrets: for a token, a header or variable so named."""
     tables = (server.env, server.headers)
     texts = [text for table in tables for name, text in table.items() if _SECRET_NAME.search(name)]
     return (*_variables_in(*texts), *filter(None, (server.bearer_token_env,)))

@@ -85,11 +85,14 @@ class ProcessTree(Protocol):
         ...
 
     def started(self, pid: int) -> None:
-        """Name the first process."""
+        """Register the first process; call it once, right after its start."""
         ...
 
     def end(self, pid: int | None) -> tuple[str, ...]:
-        """End all that still run; return names and ids. Blocks."""
+        """End all processes that still run, and return the name and id of each. Blocks.
+
+        `pid` is the first process; None if it could not be started.
+        """
         ...
 
 
@@ -171,10 +174,10 @@ class TokenStore:
         return stored if is_object(stored) and stored.get("url") == self._url else {}
 
     def write(self, values: dict[str, Any]) -> None:
-        """Replace what is stored. Blocks.
+        """Replace the stored values in one step; only the user can read the file and its directory. Blocks.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: the file cannot be written; the old one is as it was.
         """
         folder = self.path.parent
         make_private_directories(folder)
@@ -196,7 +199,11 @@ class TokenStore:
             raise
 
     def remove(self) -> bool:
-        """Remove the file; return False if there is none. Blocks."""
+        """Remove the file; return False if there is none. Blocks.
+
+        Raises:
+            OSError: it cannot be removed.
+        """
         try:
             self.path.unlink()
         except FileNotFoundError:

@@ -113,7 +113,7 @@ class Tools(Protocol):
         ...
 
     def find(self, name: str) -> Tool | None:
-        """Return the tool of this name."""
+        """Return the tool of this name; None if there is none."""
         ...
 
 
@@ -190,7 +190,10 @@ class ServerPool:
             task.note_waiting()
 
     async def update(self, tools: Tools) -> None:
-        """Give the agent the tools that the servers offer now, and remove those that are gone."""
+        """Wait for `settled`, give the agent the tools that the servers offer now, and remove those that are gone.
+
+        If all tools together are too many, the agent gets `find_tools` and those that were found with it.
+        """
         await self.settled()
         self._note_changes()
         wanted: dict[str, ListedTool] = {tool.name: tool for tool in self._all_tools()}

@@ -252,7 +252,7 @@ class ServerSession:
         self._status = f" (HTTP {response.status_code} {response.reason_phrase})" if response.is_error else ""
 
     def fail(self, reason: str) -> None:
-        """End the session."""
+        """End the session for this reason, unless it has ended for another one; does not wait."""
         self.end = self.end or reason
         self.wake.set()
 
@@ -281,7 +281,13 @@ class ServerSession:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     async def offers(self) -> Offers:
-        """Return everything that the server offers now."""
+        """Return everything that the server offers now, in the server's order.
+
+        A list that breaks off is kept as far as it came; `left_out` names it.
+
+        Raises:
+            ToolError: the server does not list its tools, or has ended.
+        """
         self.has_changed = False
         self._left_out.clear()
         client = self._open_client
@@ -322,7 +328,11 @@ class ServerSession:
         return found
 
     async def call(self, tool: str, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Call a tool. A cancellation is sent to the server, and the session stays open."""
+        """Call a tool. A cancellation is sent to the server, and the session stays open.
+
+        Raises:
+            ToolError: the server refuses the call, cannot be reached, or answers with something that is not a result.
+        """
         self._calls[context.call_id] = context
         name = self._setup.name
 
@@ -366,7 +376,11 @@ class ServerSession:
         return tuple([block if isinstance(block, TextBlock) else await check(block) for block in blocks])
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """Return the text of a prompt."""
+        """Return the text of a prompt, after a line that names the server; a note replaces other blocks.
+
+        Raises:
+            ToolError: the server refuses, or cannot be reached.
+        """
         try:
             with self._callbacks.during_request():
                 answer = await self._open_client.get_prompt(name, arguments)
@@ -377,7 +391,11 @@ class ServerSession:
         return "\n\n".join([f"[Prompt {clipped(name, 100)} of the MCP server {self._setup.name}]", *texts])
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
-        """Return the content of a resource, marked as data."""
+        """Return the content of a resource, marked as data.
+
+        Raises:
+            ToolError: the server refuses, or cannot be reached.
+        """
         try:
             with self._callbacks.during_request():
                 answer = await self._open_client.read_resource(uri)

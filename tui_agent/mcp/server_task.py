@@ -104,7 +104,7 @@ class ServerTask:
             self._set("connecting", "its tools come with a later step")
 
     def restart(self) -> None:
-        """Start the server anew."""
+        """Start the server anew, also one that failed for good; returns before it has started."""
         self.log.add("restarted by the user")
         self._is_final = False
         self._wanted.set()
@@ -120,7 +120,7 @@ class ServerTask:
         return TokenStore(folder, self.name, url)
 
     def login(self) -> str:
-        """Start the server anew with a sign-in; return why that is impossible."""
+        """Start the server anew with a sign-in; return why that is impossible, empty if it begins. Does not wait."""
         if self.tokens is None:
             return f"{self.name} needs no sign-in: it is a program, or has a token in your settings."
         self._signs_in = True
@@ -128,7 +128,7 @@ class ServerTask:
         return ""
 
     def logout(self) -> str:
-        """Forget the tokens, and start the server without them; return what was done."""
+        """Remove the stored tokens, and start the server without them; return a sentence on what was done. Blocks."""
         tokens = self.tokens
         if tokens is None or not tokens.remove():
             return f"No sign-in to {self.name} is stored."
@@ -143,16 +143,30 @@ class ServerTask:
             self._session.fail("it was stopped")
 
     async def call(self, tool: ListedTool, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Call a tool."""
+        """Call a tool.
+
+        Raises:
+            ToolError: the server does not run, or see `ServerSession.call`.
+        """
         return await self._live.call(tool.raw_name, arguments, context)
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """Return the text of a prompt."""
+        """Return the text of a prompt; see `ServerSession.prompt`.
+
+        Raises:
+            ToolError: the server does not run, refuses, or cannot be reached.
+            TimeoutError: no answer came within the server's `timeout`.
+        """
         async with asyncio.timeout(self.server.timeout):
             return await self._live.prompt(name, arguments)
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
-        """Return the content of a resource."""
+        """Return the content of a resource; see `ServerSession.resource`.
+
+        Raises:
+            ToolError: the server does not run, refuses, or cannot be reached.
+            TimeoutError: no answer came within the server's `timeout`.
+        """
         async with asyncio.timeout(self.server.timeout):
             return await self._live.resource(uri)
 

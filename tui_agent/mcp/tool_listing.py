@@ -67,7 +67,10 @@ class OfferedTool:
 def check_tools(
     server: str, offered: Iterable[OfferedTool], wanted: ToolFilter
 ) -> tuple[tuple[ListedTool, ...], tuple[str, ...]]:
-    """Return the tools that can be used, in order of their names, and a message about each one that is left out."""
+    """Return the tools that can be used, in order of their names, and a message about each one that cannot.
+
+    Tools that `wanted` excludes are left out without a message.
+    """
     tools: dict[str, ListedTool] = {}
     problems: list[str] = []
     for tool in offered:
@@ -103,7 +106,7 @@ def described(server: str, description: str) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Return a text of a server, cut, and with escapes for hidden characters."""
+    """Return a text of a server, cut to `limit` characters, and with escapes for hidden ones."""
     return escaped(text[:limit]) + ("…" if len(text) > limit else "")
 
 

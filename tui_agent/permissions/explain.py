@@ -65,7 +65,10 @@ def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDef
 
 
 def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> str:
-    """Explain how one call is decided: every rule and check in order, and what would change the decision."""
+    """Explain how one call is decided: every rule and check in order, and what would change the decision.
+
+    Takes the same record as `check_record`; never raises.
+    """
     try:
         request = _read(record, find_tool, defaults)
     except ConfigurationError as error:

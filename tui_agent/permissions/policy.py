@@ -196,7 +196,10 @@ class PermissionPolicy:
         return decision if is_floor else None
 
     def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
-        """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
+        """Return a function that says if a deny rule forbids reading a path below the directory of a search.
+
+        Its argument is relative to that directory. For a call that is not about a path it always returns False.
+        """
         subject = subject_of(tool, arguments)
         # Such a call is refused before it searches.
         if not isinstance(subject, PathSubject) or "\x00" in subject.path:
@@ -310,7 +313,11 @@ class PermissionPolicy:
         return ""
 
     def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
-        """True if a call would be allowed with these rules granted; grants nothing."""
+        """True if a call would be allowed with these rules granted; grants nothing.
+
+        Raises:
+            ConfigurationError: a rule cannot be read.
+        """
         # Tried and not granted: another call that is judged meanwhile must not profit.
         self._rules.tried = [Rule.parse("allow", text) for text in texts]
         try:
@@ -360,10 +367,14 @@ class PermissionPolicy:
     def grant(self, rule: str, scope: GrantScope) -> str | None:
         """Store a rule that was proposed, or that `grant_refusal` accepted. It answers an `ask`, never a `deny`.
 
-        Return the file with the rule, or None if it is only in memory.
+        Several rules are on separate lines. The scope `once` stores nothing.
+
+        Returns:
+            The file with the rule; None if it is only in memory.
 
         Raises:
             ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.
+            Exception: anything else that `store_grant` raises; nothing was granted.
         """
         granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.split("\n") if line.strip()]
         if not granted:
@@ -387,7 +398,7 @@ class PermissionPolicy:
         return (*self._rules.restrictions, *(grant for grant in self._rules.grants if grant not in self._kept))
 
     def add_session_rule(self, verdict: str, text: str) -> Rule | None:
-        """Add a rule for the rest of the session; None if it is in force already.
+        """Add a rule for the rest of the session and return it; None if the session has it already.
 
         An allow rule answers an `ask` like a grant. An ask or deny rule counts as much as those of the settings.
 
@@ -412,7 +423,7 @@ class PermissionPolicy:
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
-    """Return a call's subject, or None if the tool cannot tell."""
+    """Return a call's subject; None if it has none, or if the tool cannot name it."""
     try:
         return tool.subject(arguments)
     except _PREDICATE_ERRORS:

@@ -50,13 +50,13 @@ def share_text(part: float, whole: float) -> str:
 
 
 def names_text(names: Sequence[str], most: int = 12) -> str:
-    """Return names in one row; of very many the first ones, and the number of others."""
+    """Return names in one row; of more than `most` the first ones, and the number of others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def count_text(count: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: `1 call`, `2,000 calls`."""
+    """Return a number with its noun: `1 call`, `2,000 calls`; `many` is the plural if `one` with an `s` is not."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
@@ -72,7 +72,7 @@ def _scaled(amount: int, base: int, units: tuple[str, ...]) -> str:
 
 
 def age_text(time: int, now: int) -> str:
-    """Return the age of a moment: `now`, `5 min`, `3 h`, `2 d`, `4 Nov`, `Nov 2024`; both in milliseconds."""
+    """Return the age of a moment: `now`, `5 min`, `3 h`, `2 d`, `4 Nov`, `Nov 2024`; both in ms since the epoch."""
     age = max(0, now - time)
     if age < _MINUTE:
         return "now"

@@ -106,7 +106,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 def on_loop(function: Callable[..., T], otherwise: T) -> Callable[..., T]:
     """Return a function for other threads that runs `function` on the current loop and waits for its result.
 
-    The result is `otherwise` if `function` raises or the loop is closed.
+    The result is `otherwise` if `function` raises or the loop is closed. Called on the loop itself it never returns.
     """
     loop = asyncio.get_running_loop()
 
@@ -129,10 +129,11 @@ def on_loop(function: Callable[..., T], otherwise: T) -> Callable[..., T]:
 
 
 async def run_shielded_in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread and wait until it ends, however often the caller is cancelled meanwhile.
+    """Run `work` in a thread and return its result; wait for its end, however often the caller is cancelled meanwhile.
 
     Raises:
-        CancelledError: the caller was cancelled; `work` has finished all the same.
+        BaseException: the exception that `work` raised.
+        CancelledError: the caller was cancelled; `work` has finished all the same, and its result or error is dropped.
     """
     # A new thread: all threads of the shared pool may be waiting for this work.
     thread = ThreadPoolExecutor(1, thread_name_prefix="tool-work")

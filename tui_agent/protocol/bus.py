@@ -68,7 +68,7 @@ class EventBus:
         return self._seq
 
     def publish(self, event: AgentEvent, origin: Origin | None = None) -> None:
-        """Publish one event; never waits."""
+        """Publish one event from `origin` (None: the bus's own); never waits."""
         self._seq += 1
         envelope = Envelope(event, self._seq, now_ms(), time.monotonic(), origin or self.origin)
         self._ring.append(envelope)
@@ -99,7 +99,7 @@ class EventBus:
         Args:
             kinds: an event class, the name of its type such as `"tool.ended"`, several of them as a tuple or a union,
                 or `AgentEvent` for all.
-            callback: a plain function of the event; its result is dropped.
+            callback: a plain function of the event; its result is dropped. None: the result is a decorator.
 
         Returns:
             A function that removes the callback; as a decorator, the callback.
@@ -123,7 +123,8 @@ class EventBus:
 
         Args:
             merge: True to merge neighbouring deltas; a subscriber that records everything passes False.
-            since: also deliver the kept events after this sequence number.
+            since: first deliver the past events after this sequence number, of which the bus keeps the last
+                `RING_SIZE`; None: only later ones.
         """
         subscription = Subscription(self, merge=merge)
         if since is not None:
@@ -220,7 +221,7 @@ class Subscription:
         self.close()
 
     def put(self, envelope: Envelope) -> None:
-        """Add one event to the queue; called by the bus."""
+        """Add one event to the queue, or drop it once closed; called by the bus."""
         if self._closed:
             return
         if not self._waiting:
@@ -244,7 +245,10 @@ class Subscription:
         return self._waiting
 
     def drain(self) -> list[Envelope]:
-        """Remove the queued events and return them, adjacent deltas merged; empty if there are none."""
+        """Remove the queued events and return them, oldest first; empty if there are none. Never waits.
+
+        Neighbouring deltas are merged unless the subscription has `merge=False`.
+        """
         waiting, self._waiting = self._waiting, []
         may_merge, self._may_merge = self._may_merge, False
         self._arrived.clear()

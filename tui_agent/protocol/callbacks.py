@@ -48,7 +48,7 @@ FailureReport = Callable[[str, Crash], None]
 
 
 def notify(callback: Callable[..., object], *facts: Any) -> Crash | None:
-    """Call `callback` and return its failure, if any. Its result is dropped.
+    """Call `callback` and return its failure; None if it succeeded. Its result is dropped.
 
     An `async` function is a failure, too: nothing would await it. `KeyboardInterrupt`, `SystemExit` and
     `CancelledError` concern the whole program and pass through.

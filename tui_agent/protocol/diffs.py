@@ -167,7 +167,7 @@ class Diff(str):
 
     @classmethod
     def joined(cls, diffs: "Iterable[Diff]") -> "Diff":
-        """Return several diffs as one, without a final line end."""
+        """Return several diffs as one, without empty ones and without a final line end."""
         parts = [diff for diff in diffs if diff]
         whole = cls("\n".join(diff.rstrip("\n") for diff in parts))
         whole._parts = parts
@@ -223,7 +223,7 @@ class Diff(str):
         """Return the schema of a string."""
 
         def made(value: Any, check: Callable[[Any], str]) -> Diff:
-            # What a tool hands over keeps its data; its text would have to be read again.
+            # A diff by a tool keeps its data; its text would have to be parsed again.
             return value if isinstance(value, Diff) else cls(check(value))
 
         return core_schema.no_info_wrap_validator_function(made, core_schema.str_schema())
@@ -246,7 +246,10 @@ def common_lines(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
 
 
 def hunks_between(before: Sequence[str], after: Sequence[str]) -> tuple[DiffHunk, ...]:
-    """Return the hunks between two texts, given as `split_lines` returns them, in bounded time; none if equal."""
+    """Return the hunks between two texts, given as `split_lines` returns them; empty if they are equal.
+
+    If more than `MOST_COMPARED` lines must be compared, one hunk replaces all of them, so that the time is bounded.
+    """
     start, end = common_lines(before, after)
     if start == len(before) == len(after):
         return ()

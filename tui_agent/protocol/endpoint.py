@@ -162,7 +162,10 @@ def is_own_api(address: str | None) -> bool:
 def environment_credential(
     base_url: str | None, environment: Mapping[str, str] | None = None
 ) -> tuple[str | None, str | None]:
-    """Return the key and the token for an address, by default that of `ANTHROPIC_BASE_URL`; at most one of them.
+    """Return the key and the token for an address, at most one of them; the other, or both, are None.
+
+    Without an address it is that of `ANTHROPIC_BASE_URL`, or the API's own; without an environment, the process's. An
+    empty variable counts as unset.
 
     The API itself gets `ANTHROPIC_API_KEY`, else `ANTHROPIC_AUTH_TOKEN`. A gateway gets the token if there is one, and
     then never the key; but a token that comes with another gateway's address in `ANTHROPIC_BASE_URL` is not for it.

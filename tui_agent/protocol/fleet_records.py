@@ -156,7 +156,10 @@ class FleetStatus(FrozenModel):
     """Last notices of the driver, such as a lost worker; the oldest first."""
 
     def without_driver(self, at: int) -> "FleetStatus":
-        """Return the status once the driver is gone, since its last sign: nothing runs, asks or waits for a limit."""
+        """Return the status once the driver is gone: nothing runs, asks or waits for a limit.
+
+        `at` is the time of its last sign, in milliseconds since the epoch.
+        """
         rows = tuple(row.without_driver(at) for row in self.rows)
         return self.model_copy(update={"running": False, "rows": rows, "questions": (), "paused_until": 0})
 

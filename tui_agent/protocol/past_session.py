@@ -30,7 +30,7 @@ class LazyEvents(Sequence[Envelope]):
         self._numbers: dict[type[FrozenModel], int] = {kind: number for number, kind in enumerate(self._names)}
 
     def add(self, start: int, envelope: Envelope) -> None:
-        """Add the event of the line at an offset."""
+        """Add the event of the line that begins at byte `start` of the data; in order."""
         self._starts.append(start)
         self._kinds.append(self._numbers[type(envelope.event)])
 

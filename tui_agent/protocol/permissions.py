@@ -218,7 +218,10 @@ class SearchFilter(Protocol):
     """A permission policy that lets a search leave out denied paths (`PathSubject.leaves_out_denied`)."""
 
     def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
-        """Return a predicate for paths below the directory of a search, relative to it: True if reading is denied."""
+        """Return a function that says if a deny rule forbids reading a path below the directory of a search.
+
+        Its argument is relative to that directory. For a call that is not about a path it always returns False.
+        """
         ...
 
 

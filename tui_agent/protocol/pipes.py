@@ -42,7 +42,13 @@ class LineReader:
     """Lines from a file descriptor. Only a line feed ends a line; the last line needs none."""
 
     def __init__(self, descriptor: int, *, longest: int = LONGEST_LINE, ahead: int = LINES_AHEAD) -> None:
-        """Store the arguments; nothing is read before `start`. For one event loop and one consumer."""
+        """Store the arguments; nothing is read before `start`. For one event loop and one consumer.
+
+        Args:
+            descriptor: an open file descriptor; the caller closes it.
+            longest: maximum bytes of a line; of a longer one only the beginning is returned, as `too_long`.
+            ahead: maximum lines that are read before they are consumed.
+        """
         self._descriptor = descriptor
         self._longest = longest
         self._lines: asyncio.Queue[InputLine | None] = asyncio.Queue()
@@ -55,7 +61,10 @@ class LineReader:
         threading.Thread(target=self._read, args=(loop,), name="line-reader", daemon=True).start()
 
     async def next(self) -> InputLine | None:
-        """Wait for the next line and return it; None at the end of the input or after a read error."""
+        """Wait for the next line and return it; None at the end of the input or after a read error.
+
+        After None, and without `start`, it waits for ever.
+        """
         line = await self._lines.get()
         self._ahead.release()
         return line
@@ -75,9 +84,9 @@ class LineReader:
 
 
 def read_everything(descriptor: int, limit: int | None = None) -> bytes:
-    """Read until the end of the input; blocks.
+    """Read until the end of the input, or until a read error. Blocks.
 
-    With more bytes than a limit, the result is longer than this, and the rest is not read.
+    With a `limit`, reading stops after more bytes than that: a longer result means that the input is too large.
     """
     pieces: list[bytes] = []
     size = 0

@@ -50,7 +50,7 @@ _READER = 'IFS= read -rd "" -u "$1" BASH_EXECUTION_STRING; eval "exec $1<&-"; sh
 
 
 def script_argv(bash: str) -> tuple[str, ...]:
-    """Return the command line of a clean shell for a text; the number of the text's descriptor must follow it."""
+    """Return the arguments that start `bash`, without its startup files, for a text; append the descriptor's number."""
     return (bash, "--noprofile", "--norc", "-c", _READER, bash)
 
 

@@ -11,7 +11,7 @@ _LINES = re.compile(r".+?(?::\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)\Z", re.DOTALL)
 def file_mentions(text: str) -> dict[str, str]:
     """Return the paths that a text names, by the part of the text that does so, such as `@logo.png` or `@src/a.py:3-9`.
 
-    A path without lines is not among them unless it ends like that of an image, a PDF or a directory.
+    Only what can be attached counts: a path with lines, or one that ends like that of an image, a PDF or a directory.
     """
     # The punctuation belongs to the sentence around the mention.
     found = (match[0].rstrip(".,;:!?)") for match in _NAMED_FILE.finditer(text))

@@ -234,7 +234,11 @@ class ModelProvider(Protocol):
         ...
 
     async def prepare(self) -> None:
-        """Import and connect ahead of the first request, without blocking the event loop; may be called repeatedly."""
+        """Import and connect ahead of the first request, without blocking the event loop; may be called repeatedly.
+
+        Raises:
+            ProviderError: the provider cannot be used.
+        """
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:

@@ -1,10 +1,10 @@
-"""Safe reading of files of any origin: regular ones of limited size, as a pipe would block. Syncing of directories.
+"""Reading of files of any origin: only regular ones of limited size, because a pipe would block.
 
-Read without blocking the event loop, a small file is opened, read and closed in one go in a thread; what follows the
-start of a larger one is read through `aiofiles`. Directories of our own are made private.
+The async functions open, read and close a small file in one go in a thread, and read the rest of a larger one through
+`aiofiles`.
 
-A link in a clone may lead to any file of the user, such as a private key, so links that lead out of a repository are
-found here, too.
+Also functions for directories (make private ones, sync them) and for repositories: their root, their branch, and links
+that lead out of them. A link in a clone may lead to any file of the user, such as a private key.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class FileReader:
         return start + await self._rest.read(size - len(start))
 
     async def seek(self, place: int) -> None:
-        """Go back to a byte that `read` has returned."""
+        """Continue reading at byte `place` of the file, from 0, which `read` must have returned."""
         length = len(self._file.start)
         self._place = min(place, length)
         if self._rest is not None:
@@ -168,10 +168,10 @@ MAX_BYTES = 1024 * 1024
 
 
 def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a file; links are followed.
+    """Return the content of a file; links are followed. Blocks.
 
     Raises:
-        OSError: the file cannot be read, is not a regular file, or is larger than `limit`.
+        OSError: the file cannot be read, is not a regular file, or has more than `limit` bytes.
     """
     opener = _Opener(path, limit)
     try:
@@ -228,6 +228,8 @@ class _Opener:
 def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> None:
     """Make creations and renames in a directory durable. Blocks.
 
+    A relative `path` starts at the directory open as `dir_fd`; None: at the current one.
+
     Raises:
         OSError: it cannot be opened for reading, or not be synced.
     """
@@ -243,7 +245,7 @@ PRIVATE_MODE = 0o700
 
 
 def make_private_directories(path: Path) -> None:
-    """Create a directory and its missing parents with mode 0700, under any umask; existing ones stay as they are.
+    """Create a directory and its missing parents with mode 0700, under any umask; existing ones do not change. Blocks.
 
     Raises:
         OSError: one cannot be created, or a file has the name.
@@ -295,7 +297,10 @@ _HASH = re.compile("[0-9a-f]{7,64}")
 
 
 def branch_of(directory: Path) -> str:
-    """Return the name of the branch or the start of the commit's hash; empty if neither can be read."""
+    """Return the branch of the repository around a directory; for a detached HEAD the first 7 digits of the commit.
+
+    Empty without a repository, or if neither can be read. Blocks.
+    """
     for folder in (directory, *directory.parents):
         pointer = folder / ".git"
         try:

@@ -60,7 +60,12 @@ def via_words(decision: str, via: str) -> str:
 
 
 def status_words(status: ToolStatus, answered_by: str = "user") -> str:
-    """Return the words for a call that ended; `answered_by` is `by` of the answer to the last question about it."""
+    """Return the words for how a call ended. For `denied_user` they name who refused.
+
+    Args:
+        status: the call's status.
+        answered_by: who answered the last question about it: `by` of its `approval.resolved`.
+    """
     return REFUSED_BY.get(answered_by, STATUS_WORDS[status]) if status == "denied_user" else STATUS_WORDS[status]
 
 
@@ -184,7 +189,7 @@ def _arguments(arguments: JsonObject) -> str:
 
 
 def _metric(name: str, value: MetricValue) -> str:
-    """Return a metric in plain words; the end of its name tells the unit."""
+    """Return a metric in plain words; the end of its name is the unit."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if name.endswith("_bytes"):
             return f"{name.removesuffix('_bytes').replace('_', ' ')} {bytes_text(round(value))}"

@@ -102,5 +102,5 @@ class RecordFormat:
 
 
 def as_list(names: tuple[str, ...]) -> str:
-    """Return names of fields for a message, each on one short line."""
+    """Return names of fields for a message: the first five, quoted and cut to 60 characters, and how many others."""
     return ", ".join(repr(name[:60]) for name in names[:5]) + ("" if len(names) <= 5 else f" and {len(names) - 5} more")

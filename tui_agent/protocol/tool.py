@@ -301,7 +301,7 @@ class ToolContext(Generic[DepsT]):
         self.update(partial)
 
     def progress(self, text: str, fraction: float | None = None) -> None:
-        """Report a line of progress (S0-35); `fraction` is 0.0 to 1.0."""
+        """Report a line of progress (S0-35); `fraction` is 0.0 to 1.0, None: unknown."""
         self.report(ProgressUpdate(text=_text_of(text), fraction=_fraction_of(fraction)))
 
     def on_progress(self, text: str) -> None:
@@ -320,7 +320,7 @@ class ToolContext(Generic[DepsT]):
         self.report(DataUpdate(kind=str(kind), data=fields))
 
     def measure(self, name: str, value: MetricValue) -> None:
-        """Add a measured value to the call's report."""
+        """Add a measured value to the call's report; a later one of the same name replaces it."""
         self.metrics[str(name)] = Metric(value=value if isinstance(value, str | bool | float) else _measured(value))
 
 
@@ -394,7 +394,7 @@ class Tool(ABC):
         return None
 
     def subject(self, arguments: JsonObject) -> Subject | None:
-        """Return the value that permission rules match their pattern against."""
+        """Return the value that permission rules match their pattern against; None: the call has no such value."""
         return None
 
     def notices_changes(self, arguments: JsonObject) -> bool:
@@ -410,8 +410,10 @@ class Tool(ABC):
         return None
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        """Return the maximum time of execution, without the wait for approval. The engine does not run a call whose
-        timeout is neither a finite number above 0, nor `"default"`, nor None."""
+        """Return the maximum seconds of execution, without waits for approval; None: no limit.
+
+        `"default"` stands for the engine's limit. The engine does not run a call with any other value, such as 0.
+        """
         return "default"
 
     def interruptible(self, arguments: JsonObject) -> bool:
@@ -428,7 +430,7 @@ class Tool(ABC):
         return ""
 
     async def preview(self, arguments: JsonObject) -> Preview | None:
-        """Return the effect of the call, for the request for approval.
+        """Return the effect of the call, for the request for approval; None: nothing to show.
 
         Raises:
             InvalidArgumentsError: the call can never succeed. The model gets the error, and no one is asked.

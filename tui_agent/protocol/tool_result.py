@@ -73,9 +73,10 @@ class ToolResult(FrozenModel):
 def as_tool_result(value: object) -> ToolResult:
     """Convert a tool's return value: a result or its fields as a dict, text, blocks, or any other value as JSON.
 
-    `{"data": …}` is unwrapped. Bytes are decoded as UTF-8, with U+FFFD for invalid ones; for an image return an
-    `ImageBlock`. A pydantic model or a dataclass becomes the dict of its fields, an object that JSON cannot express its
-    `str`. An exception becomes an error, and so does an object without a value yet, such as a generator.
+    None becomes an empty result, and `{"data": …}` is unwrapped. Bytes are decoded as UTF-8, with U+FFFD for invalid
+    ones; for an image return an `ImageBlock`. A pydantic model or a dataclass becomes the dict of its fields, an object
+    that JSON cannot express its `str`. An exception becomes an error, and so does an object without a value yet, such
+    as a generator.
     """
     if isinstance(value, ToolResult):
         return value

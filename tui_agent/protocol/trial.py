@@ -281,7 +281,7 @@ class Layer(Protocol):
         ...
 
     def walled(self, argv: Sequence[str], environment: Mapping[str, str]) -> WalledCommand:
-        """Return the command line that runs `argv` in the layer. Blocks.
+        """Return the command line that runs `argv` in the layer with this environment. Blocks.
 
         Raises:
             ToolError: no command can run in it, with the reason.
@@ -289,11 +289,16 @@ class Layer(Protocol):
         ...
 
     def started(self, output: bytes, returncode: int | None) -> str:
-        """Return why the walls could not be set up, so that the command did not run; empty if it ran. Blocks."""
+        """Return why the walls could not be set up, so that the command did not run; empty if it ran. Blocks.
+
+        Args:
+            output: what the process wrote.
+            returncode: its exit code. After a signal (negative), or if it is unknown (None), the command counts as run.
+        """
         ...
 
     def refused(self, output: str) -> str:
-        """Return in words what the walls refused, by the messages in the output of a failed command. Blocks."""
+        """Return in words what the walls refused, by the messages in a failed command's output; else empty. Blocks."""
         ...
 
     def changes(self, *, again: bool = False) -> LayerChanges:
@@ -341,7 +346,10 @@ class Trials(Protocol):
         ...
 
     def waiting(self, call_id: str) -> tuple[Layer, str] | None:
-        """Return the layer of a call that waited for an answer when the program ended, and its result. Blocks."""
+        """Return the layer of a call that waited for an answer when the program ended, and its result as JSON. Blocks.
+
+        None if no layer waits under this id, or trials do not work here.
+        """
         ...
 
     def close(self) -> None:

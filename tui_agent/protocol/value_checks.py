@@ -59,7 +59,10 @@ def is_duration(value: object) -> TypeGuard[float]:
 def expect_number(
     name: str, value: object, *, least: float = 0.0, more_than: bool = False, optional: bool = False
 ) -> None:
-    """Raise unless a value is a finite number of at least `least`, or of more; None passes if it is optional."""
+    """Raise unless a value is a finite number of at least `least`, or of more than that if `more_than` is True.
+
+    None passes if `optional` is True.
+    """
     if optional and value is None:
         return
     # `isfinite` raises for an int of hundreds of digits, which is finite.
@@ -78,7 +81,7 @@ def expect_kind(name: str, value: object, kind: type | tuple[type, ...], wanted:
 
 
 def expect_function(name: str, value: object, wanted: str, *, optional: bool = False) -> None:
-    """Raise unless a value can be called."""
+    """Raise unless a value can be called; the error says that it must be `wanted`. None passes if `optional`."""
     if not (callable(value) or (optional and value is None)):
         raise wrong_kind(name, wanted, value)
 
@@ -99,7 +102,10 @@ def expect_members(name: str, value: object, members: Sequence[str], wanted: str
 
 
 def expect_items(name: str, values: object, check: Callable[[str, Any], object] | None, wanted: str) -> tuple[Any, ...]:
-    """Return the items as a tuple, each one checked under its own name, such as `AgentLoopConfig.guardrails[0]`."""
+    """Return the items as a tuple; raise unless `values` is iterable, and not text or a mapping.
+
+    `check` is called with each item and its own name, such as `AgentLoopConfig.guardrails[0]`; None: any item passes.
+    """
     # The characters of a text are never the items meant.
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise wrong_kind(name, wanted, cast(object, values))
@@ -111,7 +117,7 @@ def expect_items(name: str, values: object, check: Callable[[str, Any], object] 
 
 
 def wrong_kind(name: str, wanted: str, value: object) -> ConfigurationError:
-    """Return the error for a wrong value."""
+    """Return the error for a wrong value: `name` must be `wanted`."""
     return ConfigurationError(f"{name} must be {wanted}, got {shown_value(value)}")
 
 

@@ -205,15 +205,18 @@ _LINES = re.compile(r"^\[… .*? \(([\d,]+) lines?\) left out here; ", re.MULTIL
 
 
 def left_out_note(amount: str, lines: int | None, where: str) -> str:
-    """Return the note on what is left out, such as `9,000 of 39,000 bytes`, with the whole lines if they are counted.
+    """Return the note on what is left out.
 
-    `where` says where all of it is.
+    Args:
+        amount: what is left out, such as `9,000 of 39,000 bytes`.
+        lines: number of whole lines in it; None: not counted.
+        where: says where all of it is.
     """
     counted = "" if lines is None else f" ({lines:,} {'line' if lines == 1 else 'lines'})"
     return f"{_BEGIN}{amount}{counted} left out here; {where} …]"
 
 
 def whole_count(text: str) -> int:
-    """Return the number of lines with those that notes among them count, and without these notes."""
+    """Return the number of lines of a text, where each note of `left_out_note` counts as the lines that it names."""
     notes = _LINES.findall(text) if _BEGIN in text else ()
     return text.count("\n") + 1 - len(notes) + sum(int(note.replace(",", "")) for note in notes)

@@ -92,7 +92,7 @@ def _tls_context() -> tuple[ssl.SSLContext, str]:
 
 
 def network_of(address: str) -> Network:
-    """Return the same.
+    """Return what `network_for` does, for a client that raises provider errors. Blocks.
 
     Raises:
         ProviderError: a variable names a proxy or certificates that cannot be used.
@@ -110,7 +110,7 @@ def secret_values(headers: Mapping[str, str]) -> list[str]:
 
 
 def proxy_secrets(proxy: WebProxy | None) -> tuple[str, ...]:
-    """Return the secret parts of a proxy's address."""
+    """Return the secret parts of a proxy's address: user and password together, and the password; empty without any."""
     parts = urlsplit("" if proxy is None else proxy.url)
     return tuple(filter(None, (parts.netloc.rpartition("@")[0], parts.password)))
 
@@ -125,7 +125,10 @@ def root_cause(error: BaseException) -> str:
 
 
 def connection_failure(errors: ErrorFactory, error: Exception, proxy: WebProxy | None) -> ProviderError:
-    """Return the error for a request that no server answered; it is not retryable if nothing can change by itself."""
+    """Return the error for a request that no server answered; it is not retryable if nothing can change by itself.
+
+    `proxy` is the one that the request went through; None: it went directly.
+    """
     causes = list(_causes(error))
     for cause in causes:
         # Before the other causes: around it are errors that only say that no connection was made.

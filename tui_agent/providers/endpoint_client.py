@@ -47,7 +47,7 @@ class SdkResponse:
 
     @property
     def request_id(self) -> str | None:
-        """Id of this answer, for questions to the server's owner."""
+        """Id of this answer, for questions to the server's owner; None if the server named none."""
         headers = self._response.headers
         return headers.get("request-id") or headers.get("x-request-id")
 
@@ -134,8 +134,13 @@ class EndpointClient(ABC):
     async def open(self, body: bytes, version: str | None = None, betas: Iterable[str] = ()) -> SdkResponse | Refusal:
         """Send one request and wait for the headers of its answer.
 
-        Return also the refusal of a request that the server calls invalid. `version` and `betas` are the values of the
-        headers `anthropic-version` and `anthropic-beta`.
+        Args:
+            body: the request as JSON.
+            version: value of the header `anthropic-version`; None: the SDK's.
+            betas: values of the header `anthropic-beta`.
+
+        Returns:
+            The answer, which the caller must close; a `Refusal` if the server calls the request invalid.
 
         Raises:
             ProviderError: the request failed.

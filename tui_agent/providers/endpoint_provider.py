@@ -19,7 +19,11 @@ def provider_for(
 ) -> AnthropicProvider:
     """Return the provider for a model of a named endpoint, which gets these credentials and no others.
 
-    Libraries of other APIs are imported only for a model that needs one.
+    Libraries of other APIs are imported only for a model that needs one. Give at most one credential; without any,
+    requests have none, or that of the cloud's own tools.
+
+    Raises:
+        ConfigurationError: a credential or a part of the endpoint's configuration cannot be used.
     """
     endpoint = target.endpoint
     version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}

@@ -91,7 +91,12 @@ def _plain(markup: str) -> str:
 
 
 def words_of(value: object, depth: int = 0) -> str:
-    """Return what an error says; empty if it says nothing."""
+    """Return what an error says; empty if it says nothing.
+
+    Args:
+        value: the error: text, or JSON in any form.
+        depth: levels of the error above it; too deep ones are left out.
+    """
     if isinstance(value, str):
         text = value.strip().lstrip("\ufeff")
         if text[:1] in ("{", "["):

@@ -83,7 +83,7 @@ def model_info(name: str) -> ModelInfo:
 
 
 def knows(name: str) -> bool:
-    """Return False if the facts about a model are assumed: neither it nor its family is in the table."""
+    """Return True if the table has a model or its family; else `model_info` assumes the facts about it."""
     return name == DEMO_MODEL or _row(name) is not _UNKNOWN_MODEL
 
 

@@ -161,7 +161,14 @@ class ErrorFactory:
         return failure
 
     def of_redirect(self, status: int, asked: str, location: str, headers: Mapping[str, str]) -> ProviderError:
-        """Return the error for a redirect, which is not followed because it would send the key to another address."""
+        """Return the error for a redirect, which is not followed because it would send the key to another address.
+
+        Args:
+            status: HTTP status of the answer.
+            asked: address of the request.
+            location: address in the answer, absolute or relative to that.
+            headers: those of the answer.
+        """
         target, own = _redirect_target(asked, location), urlsplit(asked)
         place = f" at {self.address}" if self.address else ""
         is_default = self.key_advice in (_ADVICE["authentication"], GATEWAY_KEY_ADVICE)
@@ -203,7 +210,14 @@ class ErrorFactory:
     ) -> ProviderError:
         """Return an error of a kind, which says what happened and what to do unless `what` and `advice` do.
 
-        The server's or the system's own `words` are quoted.
+        Args:
+            kind: decides about retries, and the default texts.
+            words: the server's or the system's own, which are quoted without secrets.
+            what: what happened; empty: a text for the kind.
+            advice: what to do; empty: a text for the kind.
+            status: HTTP status of the answer; None without one.
+            retry_after: seconds that the server asks to wait; None if it asks for nothing.
+            request_id: the server's id of the request, if it named one.
         """
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
         # An error inside an answer has the status of the answer, which is none of an error.

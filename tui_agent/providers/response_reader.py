@@ -110,7 +110,7 @@ class ResponseReader:
         }
 
     def read(self, event: JsonObject) -> list[StreamEvent]:
-        """Return the engine's events for one event of the API; none for an unknown one."""
+        """Return the engine's events for one event of the API; empty for an unknown one, or until more has arrived."""
         handler = self._handlers.get(text_in(event, "type"))
         return handler(event) if handler else []
 

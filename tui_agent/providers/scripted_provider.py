@@ -104,6 +104,8 @@ Step: TypeAlias = Reply | Part | str | Callable[[ModelRequest], "Reply | Part | 
 def reply(*parts: Part | str, stop_reason: StopReason | None = None, usage: Usage | None = None) -> Reply:
     """Return an answer of several blocks; plain text is a text block.
 
+    Default of `stop_reason`: `tool_use` if there are calls, else `end_turn`; of `usage`: 10 input and 5 output tokens.
+
     Raises:
         ConfigurationError: a part, the reason or the usage is of the wrong kind.
     """
@@ -134,7 +136,7 @@ def fail(
     status: int | None = None,
     retry_after: float | None = None,
 ) -> Fail:
-    """Return an error for this position in the stream.
+    """Return an error for this position in the stream; the arguments are those of `ProviderError`.
 
     Raises:
         ConfigurationError: the kind is not one of `ProviderError`'s.

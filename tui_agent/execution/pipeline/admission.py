@@ -276,7 +276,7 @@ def judged_place(services: ExecutionServices, state: CallState) -> Place:
 
 
 def trip_from_answer(answer: object, *, quiet: bool = False) -> GuardrailTrip | None:
-    """Return a guardrail's objection; one that failed or answered something else counts as tripped.
+    """Return a guardrail's objection; None: it passed. One that failed or answered something else counts as tripped.
 
     Args:
         answer: what it returned.

@@ -74,7 +74,7 @@ class RefusedCall:
     tool: Tool | None = None
     """None if it is unknown."""
     summary: str = ""
-    """The call in one line, if the tool can tell."""
+    """The call in one line; empty if the tool has none."""
     read_only: ClassVar[bool] = False
     safe: ClassVar[bool] = False
     time_limit: ClassVar[float | None] = None

@@ -74,7 +74,7 @@ def extend_time_limit(services: ExecutionServices, state: CallState, seconds: fl
     """Give a running call more time, and publish its new limit as data of the call.
 
     Returns:
-        The new limit in seconds; None, and nothing happens, if the call has no limit or its tool does not run.
+        The new limit in seconds from the start; None, and nothing happens, if the call has no limit or does not run.
     """
     run = state.run
     # More time for a call that is being stopped would promise what cannot be kept.
@@ -136,7 +136,10 @@ async def prepare_for_effects(services: ExecutionServices, state: CallState) -> 
 
 
 def publish_start(services: ExecutionServices, state: CallState, *, adopted_from: str | None = None) -> None:
-    """Publish the start of a call, once."""
+    """Publish the start of a call, once.
+
+    `adopted_from` is the call whose execution this one takes over; None: it has its own.
+    """
     run, prepared = state.run, state.prepared
     # Also published up front in some presets.
     if run.start_published:

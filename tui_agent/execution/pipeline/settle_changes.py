@@ -166,7 +166,11 @@ def _proposed(pending: PendingChanges) -> ProposedChanges | Crash:
 
 
 def check_changes(services: ExecutionServices, proposed: ProposedChanges) -> ChangesDecision:
-    """Return the policy's decision. One that knows nothing of changes asks about all; one that fails discards all."""
+    """Return the policy's decision on what a command changed in a trial.
+
+    A proposal with a problem, or with nothing that can be kept, is denied without asking the policy; `source` is then
+    `floor`. For a policy without `check_changes` the decision is to ask about everything, for one that fails to deny.
+    """
     keepable = _keepable(proposed)
     if proposed.problem or not keepable:
         why = proposed.problem or "nothing of it can be kept"

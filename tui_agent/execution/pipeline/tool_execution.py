@@ -181,7 +181,13 @@ class EarlyExecutions:
                 self._effects.append(execution)
 
     def claim(self, name: str, arguments: JsonObject, *, only_effects: bool = False) -> ToolExecution | None:
-        """Return the oldest execution without an owner for this tool with the same canonical arguments, if any."""
+        """Take the oldest execution without an owner for this tool and the same arguments; None if there is none.
+
+        Args:
+            name: the tool.
+            arguments: the arguments as the model sent them; the order of keys does not matter.
+            only_effects: True to leave out executions without effects.
+        """
         if not self._unowned:
             return None
         # By meaning, not by text: a repeated answer may order the keys differently.
@@ -205,7 +211,7 @@ class EarlyExecutions:
         """Drop all executions without an owner, and wait until none with effects runs.
 
         Returns:
-            False if one still runs after `timeout` seconds.
+            False if one still runs after `timeout` seconds; None waits for as long as it takes.
         """
         self.drop_all()
         with contextlib.suppress(TimeoutError):
@@ -274,7 +280,7 @@ class JoinableTaskGroup:
         self._group.create_task(work).add_done_callback(self._one_is_done)
 
     async def until_idle(self, timeout: float | None = None) -> bool:
-        """Wait until no task runs, at most `timeout` seconds; return False if time ran out."""
+        """Wait until no task runs, at most `timeout` seconds (None: no limit); return False if one still runs."""
         if timeout is None:
             await self._idle.wait()
         else:

@@ -96,7 +96,7 @@ class UpdateChannel:
         self._collected: list[DataUpdate] | None = None
 
     def report(self, update: ToolUpdate) -> None:
-        """Accept one report; never wait."""
+        """Accept one report; never wait. After `close` it is dropped and counted in `late`."""
         if threading.get_ident() != self._thread:
             # A thread may outlive the event loop; its reports are then late.
             with contextlib.suppress(RuntimeError):

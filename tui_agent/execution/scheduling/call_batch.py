@@ -70,7 +70,7 @@ class Batch:
         return sum(state.finished.event.latency_ms for state in self.states if state.finished is not None)
 
     def end(self, steering: int) -> None:
-        """Publish the end of the batch, once."""
+        """Publish the end of the batch, once; `steering` is the number of messages that were polled in it."""
         if self._began is None or self._over:
             return
         self._over = True
@@ -156,7 +156,7 @@ class WaveNumbering:
         self._room = 0
 
     def place(self, *, alone: bool) -> int:
-        """Return the number of the next call's wave, from 0."""
+        """Return the number of the next call's wave, from 0; call it once for each call, in call order."""
         if alone or self._room == 0:
             self._wave += 1
             self._room = 0 if alone else self._size

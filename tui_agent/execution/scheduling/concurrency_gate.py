@@ -353,7 +353,7 @@ class SteeringPoints:
                     self._clear.set()
 
     async def after_wave(self, size: int) -> None:
-        """Poll after the results of a wave were committed (S0-8, S0-14), if the mode does so."""
+        """Poll after the results of a wave of `size` calls were committed (S0-8, S0-14), if the mode does so."""
         # After the commit: the message then follows results that the model has.
         if self._mode == "between_batches" or (self._mode == "between_calls" and size == 1):
             await self.poll()

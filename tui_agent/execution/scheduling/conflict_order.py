@@ -332,8 +332,11 @@ class AccessTree(Generic[E]):
 
 
 def meet(one: Accesses, other: Accesses) -> bool:
-    """Return True if a write of one meets an access of the other, or a directory that one keeps anything but a
-    directory that the other keeps; `AccessTree` implements this definition."""
+    """Return True if one call changes what the other accesses: the same path, or one above or below it.
+
+    Writes and kept directories are changes; two calls that only keep may run together. `AccessTree` implements this
+    definition.
+    """
     return _changes_meet(one, other) or _changes_meet(other, one)
 
 

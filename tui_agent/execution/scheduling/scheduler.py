@@ -139,6 +139,7 @@ class ToolScheduler:
 
         Raises:
             ConfigurationError: a call of this message has the same id; nothing was published about this one.
+            RuntimeError: the scheduler was not entered, or `finish` or `discard` was called.
         """
         self._expect_open()
         (state,) = self._received((call,))
@@ -182,6 +183,7 @@ class ToolScheduler:
 
         Raises:
             ConfigurationError: two calls of the message have the same id; nothing was published about these calls.
+            RuntimeError: as for `submit`.
         """
         self._expect_open()
         for state in self._received(calls):
@@ -197,6 +199,9 @@ class ToolScheduler:
 
         Returns:
             One result for each call, in call order; without calls, an empty result and no event (S0-2).
+
+        Raises:
+            RuntimeError: as for `submit`.
         """
         self._expect_open()
         self._phase = "finishing"
@@ -267,7 +272,8 @@ class ToolScheduler:
         """Give one running call more time.
 
         Returns:
-            Its new time limit in seconds from its start; None: it has no limit, does not run, or is unknown.
+            Its new time limit in seconds from its start; None: it has no limit, does not run, is being stopped, or is
+            unknown.
         """
         state = self._stoppable(call_id)
         return None if state is None else self._executor.extend_time_limit(state, seconds)
@@ -275,7 +281,8 @@ class ToolScheduler:
     def mark_interrupted(self, call_id: str, text: str) -> bool:
         """Answer a call whose effect is unknown, such as one that an earlier process started before it died.
 
-        It does not run; its status is `interrupted` and `text` is all the model reads. False: it is over, or unknown.
+        It does not run; its status is `interrupted` and `text` is all the model reads. False: it is over, is being
+        stopped already, or is unknown.
         """
         state = self._stoppable(call_id)
         if state is not None:
@@ -286,7 +293,7 @@ class ToolScheduler:
         """Give a call the result that its execution had in an earlier process, so that it does not run again.
 
         Returns:
-            False if the call has ended or is unknown.
+            False if the call has ended, is being stopped already, or is unknown.
         """
         state = self._stoppable(call_id)
         if state is not None:
@@ -295,6 +302,8 @@ class ToolScheduler:
 
     def resume_changes(self, call_id: str, layer_of: str, discards: str = "") -> None:
         """Decide on the changes of a call that ran in an earlier process, instead of running it again.
+
+        Does nothing for a call that has ended, is being stopped, or is unknown.
 
         Args:
             call_id: the call.

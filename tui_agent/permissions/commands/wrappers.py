@@ -87,7 +87,7 @@ def base_name(name: str) -> str:
 
 
 def inner_commands(command: SimpleCommand, before: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the words of every command that a command runs by its words, wrappers included, as far as they tell.
+    """Yield the argv of every command that a command's own text runs, wrappers included, at most `MAX_FOUND`.
 
     `before` is the argv of the command whose output it reads.
     """

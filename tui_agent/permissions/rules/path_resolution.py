@@ -30,7 +30,7 @@ class WorkspaceRoots:
             self.add(folder)
 
     def add(self, folder: str | os.PathLike[str]) -> None:
-        """Add a folder."""
+        """Add a folder; its links are followed now. One that was added already changes nothing."""
         self.folders = tuple(dict.fromkeys((*self.folders, os.path.realpath(folder))))
 
     @property
@@ -39,7 +39,7 @@ class WorkspaceRoots:
         return tuple(dict.fromkeys((self.workspace, self.named, *self.folders)))
 
     def hold(self, path: str) -> bool:
-        """True if a path without links is in one of them, or is one."""
+        """True if a path, with every link followed, is one of these directories or below one."""
         return is_within(path, self.workspace) or any(is_within(path, folder) for folder in self.folders)
 
     def below(self, path: str) -> str:
@@ -79,7 +79,7 @@ class Resolved:
 
 
 def resolve(path: str, directory: str) -> Resolved:
-    """Resolve `path` from `directory`, which is absolute."""
+    """Resolve `path` from `directory`, which is absolute. Blocks; never raises: see `Resolved.is_certain`."""
     absolute = path if path.startswith("/") else f"{directory}/{path}"
     if len(absolute) > MAX_LENGTH:
         return Resolved(absolute, is_certain=False)

@@ -47,7 +47,7 @@ class Rule:
 
     @classmethod
     def parse(cls, verdict: str, text: str, origin: str = "") -> "Rule":
-        """Parse `tool` or `tool(pattern)`.
+        """Parse `tool` or `tool(pattern)`; `origin` says where it is written, for errors and decisions.
 
         Raises:
             ConfigurationError: the verdict or the text has another form.
@@ -191,7 +191,7 @@ class PartFindings:
     text: str
     findings: tuple[Finding, ...]
     consequences: tuple[str, ...] = ()
-    """Consequences that its words tell, the worst first."""
+    """Known consequences of its text, the worst first."""
     operator: str = ""
 
     @property
@@ -205,7 +205,14 @@ def _order(finding: Finding) -> tuple[int, int, bool]:
 
 
 def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str, *, asks: str = "") -> Finding:
-    """Return the mode's finding for an action that no rule decides (S1-16)."""
+    """Return the mode's finding for an action that no rule decides (S1-16).
+
+    Args:
+        mode: the mode.
+        access_kind: the kind of the action: plan mode asks about a `look` and denies the others.
+        what: the action in words, such as `reading a.txt`.
+        asks: reason of a question; empty: that no rule allows it.
+    """
     if mode is PermissionMode.ALLOW or (mode is PermissionMode.ACCEPT_EDITS and access_kind == "edit"):
         return Finding("allow", "mode", f"mode {mode.words} permits {what}")
     if mode is PermissionMode.DENY:

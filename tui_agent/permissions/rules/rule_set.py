@@ -127,8 +127,13 @@ class RuleSet:
     ) -> Finding | None:
         """Return the finding of the rules on a path; None if no rule matches.
 
-        `whole` names everything below it, too, of which only rules that match all of it count; a search looks for
-        matches. If `filtered`, what `denied_below` names does not count.
+        Args:
+            tool: the tool; None for a shell command.
+            facts: the path.
+            intent: its use; a `search` reads everything below the path, too, and blocks to look for matches there.
+            trace: gets a line for every rule.
+            whole: the call uses everything below the path: a rule counts if it matches all of it.
+            filtered: deny rules that match only a part of it do not count, because `denied_below` leaves that out.
         """
         is_search, whole = intent == "search", whole or intent == "search"
         names = dict.fromkeys((facts.resolved, facts.lexical))
@@ -179,9 +184,10 @@ class RuleSet:
         return None
 
     def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
-        """Return a function that is True for a path that `tool` may not read because of a deny rule.
+        """Return a function that says if a deny rule forbids `tool` to read a path below a directory.
 
-        Its argument is a path relative to the directory that `facts` describe.
+        Its argument is relative to the directory that `facts` describe. A rule before the deny rule may allow the path.
+        Later changes of the rules count only in part, so ask for a new function for each search.
         """
         rules = (rule for rule in self.rules if rule.verdict == "deny" and rule.applies_to_path(tool, "read"))
         patterns = [path_pattern(rule.pattern or "**", self._roots.bases) for rule in rules]

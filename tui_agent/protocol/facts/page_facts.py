@@ -142,7 +142,7 @@ class ModelFact:
     is_current: bool = False
     """True for the model of the next request."""
     is_assumed: bool = False
-    """True if nothing tells its window, so that a small one is assumed."""
+    """True if its window is unknown, so that a small one is assumed."""
 
     @property
     def window_text(self) -> str:
@@ -307,5 +307,5 @@ def findings_of(event: ToolEnded) -> tuple[Finding, ...] | None:
 
 
 def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return findings by severity, file and line, each once."""
+    """Return findings by severity (worst first), file and line, each once."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda one: (SEVERITIES.index(one.severity), one.file, one.line)))

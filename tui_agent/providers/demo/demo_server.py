@@ -95,7 +95,7 @@ def error_body(kind: str, message: str) -> JsonObject:
 
 
 def pieces(text: str, size: int | None) -> list[str]:
-    """Split `text` into pieces for streaming."""
+    """Split `text` into pieces of `size` characters for streaming; None: into words. Joined they equal the text."""
     if size is None:
         return _TOKEN.findall(text)
     return [text[start : start + size] for start in range(0, len(text), size)]

@@ -56,7 +56,7 @@ class HttpReply:
     started: bool = False
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Send a whole answer."""
+        """Send a whole answer; the content-length is added to the headers."""
         await self.start(status, {"content-length": str(len(body)), **(headers or {})})
         await self.write(body)
         await self.finish()
@@ -107,7 +107,11 @@ class LoopbackServer:
 
     @property
     def port(self) -> int:
-        """Port of the server."""
+        """Port of the server.
+
+        Raises:
+            RuntimeError: the context is not open.
+        """
         if self._socket is None:
             raise RuntimeError("the server is not running")
         return int(self._socket.getsockname()[1])

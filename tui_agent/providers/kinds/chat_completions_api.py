@@ -149,7 +149,10 @@ class ChatRequestBuilder(RequestBuilder):
 
 
 def effort_of(budget: int | None, form: ThinkingForm, model: str) -> str:
-    """Return the effort for a budget of reasoning; empty if the request has none."""
+    """Return the effort for a budget of reasoning in tokens; empty if the request or the model has none.
+
+    A budget of None leaves the effort to the server; 0 asks for none, or the lowest that the model has.
+    """
     if budget is None or form == "none":
         return ""
     if budget <= 0:

@@ -109,7 +109,7 @@ class OpenAiClient(EndpointClient):
 
 
 class ResponsesClient(OpenAiClient):
-    """The same for the Responses API."""
+    """One connection pool of the SDK for the Responses API."""
 
     path = "/responses"
     api = "the Responses API"
