@@ -63,6 +63,11 @@ async def test_an_input_gets_the_prompt_and_the_resources_that_it_names() -> Non
             await queries.expand("/h:explain")
         with pytest.raises(ToolError, match="has no prompt none; it has: explain"):
             await queries.expand("/h:none")
+        task = servers.task()
+        task.server = task.server.model_copy(update={"timeout": 0.0001})
+        for late in ("/h:explain a", "see @h:memo://one"):
+            with pytest.raises(ToolError, match=r"did not answer within 0\.0001 s"):
+                await queries.expand(late)
 
 
 @table(

@@ -6,9 +6,9 @@ The SDK's sessions must be opened and closed in the same task, so each server ha
 import asyncio
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 State: TypeAlias = Literal["connecting", "ready", "degraded", "failed", "closed"]
 
+T = TypeVar("T")
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each new start of a server that died or did not start; after the last one, only the user starts it."""
 SIGN_IN_SECONDS = 310.0
@@ -154,21 +155,25 @@ class ServerTask:
         """Return the text of a prompt; see `ServerSession.prompt`.
 
         Raises:
-            ToolError: the server does not run, refuses, or cannot be reached.
-            TimeoutError: no answer came within the server's `timeout`.
+            ToolError: the server does not run, refuses, cannot be reached, or does not answer within its `timeout`.
         """
-        async with asyncio.timeout(self.server.timeout):
-            return await self._live.prompt(name, arguments)
+        return await self._in_time(self._live.prompt(name, arguments))
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
         """Return the content of a resource; see `ServerSession.resource`.
 
         Raises:
-            ToolError: the server does not run, refuses, or cannot be reached.
-            TimeoutError: no answer came within the server's `timeout`.
+            ToolError: the server does not run, refuses, cannot be reached, or does not answer within its `timeout`.
         """
-        async with asyncio.timeout(self.server.timeout):
-            return await self._live.resource(uri)
+        return await self._in_time(self._live.resource(uri))
+
+    async def _in_time(self, answer: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(self.server.timeout):
+                return await answer
+        except TimeoutError as error:
+            limit = f"{self.server.timeout:g} s"
+            raise ToolError(f"The MCP server {self.name} did not answer within {limit}. Nothing was sent.") from error
 
     @property
     def _live(self) -> "ServerSession":

@@ -177,9 +177,9 @@ class InputRouter:
         """Send an input with the prompt or the resources of tool servers that it names."""
         try:
             text = await bench.servers.expand(event.text)
-        except (TuiAgentError, TimeoutError) as error:
+        except TuiAgentError as error:
             self._return(event)
-            self._say(str(error) or "The tool server did not answer in time.", wrong=True)
+            self._say(str(error), wrong=True)
         else:
             # Files that only the server names count as pasted: it must not attach files outside the workspace.
             named = frozenset(file_mentions(text).keys() - file_mentions(event.text).keys())
