@@ -162,7 +162,7 @@ def test_a_fleet_without_a_lock_that_can_be_written_is_read_and_not_driven(tmp_p
         FleetDirectory.open(out)
 
 
-def test_unreadable_records_are_no_fleet_without_a_start(directory: FleetDirectory) -> None:
+def test_records_that_cannot_be_read_are_reported(directory: FleetDirectory) -> None:
     (directory.path / "driver.jsonl").unlink()
     assert read_records(directory.path) == []
 

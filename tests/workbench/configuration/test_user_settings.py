@@ -107,7 +107,7 @@ def test_a_file_that_changed_since_the_user_saw_it_is_not_overwritten(tmp_path: 
     assert path.read_text("utf-8") == "max_steps = 5\n"
 
 
-def test_a_server_is_not_stored_where_servers_are_no_table(tmp_path: Path) -> None:
+def test_a_server_is_refused_if_mcp_is_not_a_table(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("mcp = 1\n", "utf-8")
 

@@ -82,10 +82,6 @@ def _with_version(address: str) -> str:
     return address if urlsplit(address).path.strip("/") else f"{address.rstrip('/')}/v1"
 
 
-if TYPE_CHECKING:
-    from tui_agent.providers.endpoint_client import EndpointClient
-
-
 class CloudProvider(AnthropicProvider):
     """Provider for one model in a cloud, whose credentials come from where its other tools have them."""
 
