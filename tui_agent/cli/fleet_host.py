@@ -103,8 +103,11 @@ def remove_unstarted(out: Path, *, keeps_directory: bool) -> None:
     except ConfigurationError:
         return
     try:
-        # From then on, work of a unit could be lost.
-        if any(record.get("type") == "granted" for record in read_records(out)):
+        # From then on, work of a unit could be lost. The caller reports why the start failed, so nothing else may.
+        try:
+            if any(record.get("type") == "granted" for record in read_records(out)):
+                return
+        except ConfigurationError:
             return
         for entry in out.iterdir():
             if entry.is_dir():

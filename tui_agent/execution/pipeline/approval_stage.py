@@ -151,9 +151,10 @@ async def _open(
             if isinstance(request, Outcome):
                 return request
         services.publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="approval"))
-        answer = await timed_answer(services, state, request, judge, may_store)
-        state.admission.stale = True
-        return request, answer
+        try:
+            return request, await timed_answer(services, state, request, judge, may_store)
+        finally:
+            state.admission.stale = True
     finally:
         state.approval.is_open = False
 
