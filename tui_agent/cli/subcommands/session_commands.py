@@ -16,7 +16,6 @@ from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.journal_counts import CountsFile, read_statistics
 from tui_agent.settings import Locations
-from tui_agent.workbench.leftover_commands import end_all, find_running_commands
 from tui_agent.workbench.sessions.prompt_store import forget_session
 
 TITLE_WIDTH = 60
@@ -131,6 +130,9 @@ def end_processes(session_id: str) -> None:
 
     A command is left running if tui-agent is killed.
     """
+    # Imported here, because the other commands need no tools, which take a third of the time.
+    from tui_agent.workbench.leftover_commands import end_all, find_running_commands
+
     store = _store()
     found = store.find(session_id)
     ended: list[str] = []
